@@ -73,7 +73,7 @@ impl fmt::Display for Role {
 
 /// A word that is no role.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no role")]
+#[error("`{0}` is not a role")]
 pub struct NoRole(pub String);
 
 impl FromStr for Role {

@@ -13,7 +13,7 @@
 //! use serde::{Deserialize, Serialize};
 //! use sprag_core::action::typed::{Error, TypedRunner};
 //! use sprag_core::action::Attempt;
-//! use sprag_core::source::Format;
+//! use sprag_core::document::source::Format;
 //! use sprag_engine::requests::Start;
 //! use sprag_engine::{Engine, Requirements};
 //! use sprag_store::sqlite::{self, Store};

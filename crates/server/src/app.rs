@@ -4,22 +4,22 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_core::document::source::Limits;
 use sprag_core::ids::ExecutionId;
-use sprag_core::source::Limits;
 use sprag_engine::requests::Refusal;
 use sprag_engine::{Closing, Handle};
 use sprag_wire::Execution;
 use tokio::sync::{Semaphore, watch};
 
-use crate::admission::Admission;
-use crate::arrivals::Arrivals;
-use crate::flight::Flight;
-use crate::forward::Forwarder;
-use crate::guard::Hosts;
+use crate::access::guard::Hosts;
+use crate::handlers::workers::Cell;
+use crate::listen::admission::Admission;
+use crate::listen::arrivals::Arrivals;
+use crate::listen::flight::Flight;
 use crate::metrics::{CensusTaker, HttpMetrics};
+use crate::nodes::forward::Forwarder;
 use crate::problem::{Code, Problem};
 use crate::streams::Streams;
-use crate::workers::Cell;
 
 /// Pieces of long work at once. Store reads share the threads, and always find one.
 const APART_MAX: usize = 4;
@@ -145,7 +145,7 @@ impl App {
         task.await.map_err(|_| {
             Problem::new(
                 Code::InternalError,
-                "the server failed on this request; its log says more",
+                "the server failed on this request; read its log for the cause",
             )
         })
     }

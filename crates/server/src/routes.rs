@@ -7,16 +7,16 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 
 use crate::app::App;
+use crate::handlers::workers::handlers as workers;
 use crate::handlers::{
     actions, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, pages,
     runners, simulate, streams, switches, system,
 };
-use crate::observe::observe;
+use crate::listen::observe::observe;
+use crate::nodes::owner::{self, OwnerFirst};
 use crate::openapi::{Methods, get, operations as doc, post, put};
-use crate::owner::{self, OwnerFirst};
+use crate::problem::shown::shown;
 use crate::problem::{Code, Problem};
-use crate::shown::shown;
-use crate::workers::handlers as workers;
 
 /// The route of inbound webhooks, which are not asked for their origin.
 pub(crate) const HOOKS: &str = "/v1/hooks/{machine}/{name}";
@@ -287,7 +287,10 @@ async fn surround(State(app): State<App>, request: Request, next: Next) -> Respo
 async fn unknown(uri: Uri) -> Problem {
     Problem::new(
         Code::RouteUnknown,
-        format!("there is nothing at `{}`", shown(uri.path())),
+        format!(
+            "there is no route `{}`; `/v1/openapi.json` lists all routes",
+            shown(uri.path())
+        ),
     )
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use sprag_core::document::source::Format;
 use sprag_core::machine::{LoadOptions, Machine, load_text};
-use sprag_core::source::Format;
 
 /// A machine with its versions and what may be said to it.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ words! {
     ActionStatus from action::Status {
         /// It is not due yet.
         Scheduled = "scheduled",
-        /// It is due and waits, for example for a permit.
+        /// It is due and waits, for example for a limit.
         Queued = "queued",
         /// An attempt is running.
         Running = "running",

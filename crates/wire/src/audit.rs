@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sprag_core::audit::{self, Decision, NoHash, hash_of};
-use sprag_core::json::hex;
+use sprag_core::document::json::hex;
+use sprag_core::integrity::audit::{self, Decision, NoHash, hash_of};
 use sprag_core::time::Timestamp;
 
 /// An entry of the audit: one decision of a principal.
@@ -183,7 +183,7 @@ impl TryFrom<AuditHead> for audit::Head {
 
 #[cfg(test)]
 mod tests {
-    use sprag_core::audit::Head;
+    use sprag_core::integrity::audit::Head;
 
     use super::*;
 

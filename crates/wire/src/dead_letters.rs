@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sprag_core::action::ActionError;
 use sprag_core::action::edit::RetryLists;
-use sprag_core::patch::Operation;
+use sprag_core::document::patch::Operation;
 use sprag_core::time::Timestamp;
 
 use crate::Action;

@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use sprag_core::action::ActionError;
+use sprag_core::document::patch::Operation;
 use sprag_core::ids::{ActionId, ExecutionId};
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 
 use crate::words::words;

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sprag_core::document::patch::Operation;
 use sprag_core::ids::{ActionId, JobId};
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 
 use crate::words::words;

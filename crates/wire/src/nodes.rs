@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sprag_core::action::LimitUse;
+use sprag_core::document::patch::Operation;
 use sprag_core::ids::{ActionId, AttemptId, JobId, NodeId};
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 
 /// What a node has and wants under a limit, sent to the owner of the limit. Each demand replaces the one before.

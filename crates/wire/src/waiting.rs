@@ -78,7 +78,7 @@ words! {
         Timer = "timer",
         /// A message to be sent.
         Message = "message",
-        /// A free permit of a concurrency limit.
+        /// Its turn under a concurrency limit.
         Permit = "permit",
         /// Its turn under a rate limit.
         Rate = "rate",

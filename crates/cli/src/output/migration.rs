@@ -66,7 +66,7 @@ pub(crate) fn migration(check: &MigrationCheck) -> String {
     if let Some(Divergence { sequence, detail }) = &check.divergence {
         let _ = writeln!(text, "diverges at entry {sequence}: {}", plain(detail));
     } else if check.possible {
-        let _ = writeln!(text, "replayed: {} steps, all the same", check.replayed);
+        let _ = writeln!(text, "replayed {} steps, all with the same result", check.replayed);
     }
     text
 }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::names::Names;
 use super::reader::{Reader, Stage, quoted, read_bytes};
 use super::shape::{Shape, Table};
-use crate::duration::Millis;
-use crate::source::{Place, Spot, shown};
+use crate::document::source::{Place, Spot, shown};
 use crate::text::Problem;
+use crate::time::duration::Millis;
 
 impl Reader {
     /// Notes everything in `spot` that does not have the shape. Whether there was nothing.

@@ -146,8 +146,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::document::source::Format;
     use crate::machine::{LoadOptions, load_text};
-    use crate::source::Format;
 
     #[test]
     fn every_transition_meets_its_own_words() {

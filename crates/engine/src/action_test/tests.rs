@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::error::kind;
 use sprag_core::action::{ActionError, Attempt, BoxFuture, ConfigProblem, Failure, Outcome, Probe, Runner, Status};
 use sprag_core::clock::Manual;
+use sprag_core::document::source::{Format, Limits, parse};
 use sprag_core::machine::testing::{Course, Ending, Mock, Occasion, Reach, Script, Stop, Subject};
-use sprag_core::source::{Format, Limits, parse};
 use sprag_core::time::Timestamp;
 
 use super::*;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::{Action, Status};
+use sprag_core::document::source::Format;
 use sprag_core::document::{Finding, Severity};
 use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Machine, load_text};
-use sprag_core::source::Format;
 
 use super::Decider;
 use super::convert::action_row;

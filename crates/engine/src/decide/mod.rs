@@ -35,8 +35,8 @@ use std::sync::Arc;
 
 use sprag_core::access::Caller;
 use sprag_core::action::{Action, Status};
-use sprag_core::audit::Head;
 use sprag_core::ids::{ActionId, ExecutionId, Mint, Slot};
+use sprag_core::integrity::audit::Head;
 use sprag_core::machine::Machine;
 use sprag_core::time::Timestamp;
 use sprag_store::traits::shard_of;
@@ -162,7 +162,7 @@ impl<'a> Decider<'a> {
     pub(crate) fn unknown(&self, id: ExecutionId) -> Refusal {
         match self.known.found.damaged.get(&id) {
             Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
-            None => Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")),
+            None => Refusal::no_execution(id),
         }
     }
 

@@ -17,8 +17,8 @@ use sprag_core::action::{
 };
 use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
-use sprag_core::redact::Redactor;
-use sprag_core::trace;
+use sprag_core::ids::trace;
+use sprag_core::text::redact::Redactor;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 use serde_json::Value;
 use sprag_core::access::Caller;
 use sprag_core::action::{ConfigProblem, SecretRules};
-use sprag_core::audit::VerbSet;
 use sprag_core::clock::Clock;
+use sprag_core::document::source::{Format, nearest};
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
+use sprag_core::integrity::audit::VerbSet;
 use sprag_core::machine::{
     ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, RequiredPermissions, UnknownType, load_text,
 };
-use sprag_core::source::{Format, nearest};
 use sprag_store::nodes::Node;
 use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, ReadKind, records};
@@ -298,7 +298,7 @@ impl Handle {
         let found = found.ok_or_else(|| match version {
             Some(version) => Refusal::new(
                 Code::VersionUnknown,
-                format!("machine `{name}` has no version {version}"),
+                format!("machine `{name}` has no version {version}; use another version, or omit it for the newest"),
             ),
             None => no_machine(&name),
         });
@@ -317,7 +317,7 @@ impl Handle {
                 Ok(Some(handle.shown(&aggregate, &machine)))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        found.ok_or_else(|| Refusal::no_execution(id))
     }
 
     /// The open execution that holds a key.
@@ -337,14 +337,14 @@ impl Handle {
         let handle = self.clone();
         self.read(ReadKind::Scan, move |reader| {
             let Some(aggregate) = whole(reader, id)? else {
-                return Ok(Err(Refusal::new(
-                    Code::ExecutionUnknown,
-                    format!("there is no execution `{id}`"),
-                )));
+                return Ok(Err(Refusal::no_execution(id)));
             };
             let name = Arc::clone(&aggregate.head.machine);
             let Some(target) = reader.machine(&name, version)? else {
-                let detail = format!("machine `{name}` has no version {}", version.unwrap_or_default());
+                let detail = format!(
+                    "machine `{name}` has no version {}; use another version, or omit it for the newest",
+                    version.unwrap_or_default()
+                );
                 return Ok(Err(Refusal::new(Code::VersionUnknown, detail)));
             };
             let from = handle.compiled(reader, &aggregate)?;
@@ -375,7 +375,7 @@ impl Handle {
                 .map(Some)
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        found.ok_or_else(|| Refusal::no_execution(id))
     }
 
     /// One action.
@@ -387,7 +387,7 @@ impl Handle {
                 handle.action_view(reader, row).map(Some)
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+        found.ok_or_else(|| Refusal::no_action(id))
     }
 
     /// Actions, newest first.
@@ -448,7 +448,10 @@ impl Handle {
             Ok(Err(error @ Error::Away { .. })) => Err(Refusal::new(Code::StoreAway, error.to_string())),
             Ok(Err(error @ Error::Unreadable { .. })) => Err(Refusal::new(Code::RecordDamaged, error.to_string())),
             Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
-            Err(_) => Err(Refusal::new(Code::StoreFailed, "a read did not come back")),
+            Err(_) => Err(Refusal::new(
+                Code::StoreFailed,
+                "the store did not answer a read; check the server's log for the cause",
+            )),
         }
     }
 

@@ -80,7 +80,7 @@ impl Inbox {
             return Replied::now(Err(shutting_down()));
         }
         let Ok(_admitted) = self.admission.try_acquire() else {
-            let detail = format!("{ADMITTED_MAX} requests are waiting already; try again in a moment");
+            let detail = format!("{ADMITTED_MAX} requests already wait; try again in a moment");
             return Replied::now(Err(Refusal::new(Code::Overloaded, detail)));
         };
         self.put_call(call);
@@ -93,7 +93,7 @@ impl Inbox {
             return Replied::now(Err(shutting_down()));
         }
         let Ok(_waiting) = self.polls.try_acquire() else {
-            let detail = format!("{POLLS_MAX} programs wait for work already; try again in a moment");
+            let detail = format!("{POLLS_MAX} programs already wait for work; try again in a moment");
             return Replied::now(Err(Refusal::new(Code::Overloaded, detail)));
         };
         let (call, answer) = Call::asked(poll);
@@ -114,5 +114,5 @@ impl Inbox {
 }
 
 fn shutting_down() -> Refusal {
-    Refusal::new(Code::ShuttingDown, "the engine is going down; try again in a moment")
+    Refusal::new(Code::ShuttingDown, "the engine is stopping; try again in a moment")
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sprag_core::action::Outcome;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::AttemptId;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 
 use super::handle::Handle;
 use crate::effects::tasks;
@@ -60,7 +60,9 @@ impl Handle {
             return refusal;
         }
         self.metrics().superseded.inc();
-        let detail = format!("attempt `{attempt}` has ended already, with another outcome");
+        let detail = format!(
+            "attempt `{attempt}` has already ended with another outcome; stop the work and do not report it again"
+        );
         Refusal::new(Code::AttemptSuperseded, detail)
     }
 
@@ -102,7 +104,7 @@ impl Handle {
                 Outcome::NotDone(failure) | Outcome::Unknown(failure) => failure.error.message,
                 Outcome::Done(_) => String::new(),
             };
-            let detail = format!("what the attempt sent cannot be masked, so it is not taken: {why}");
+            let detail = format!("Sprag cannot mask the secrets in this report, so it stored nothing: {why}");
             Refusal::new(Code::SecretUnavailable, detail)
         };
         let secrets = tasks::resolve(self.secrets(), config).await.map_err(unavailable)?;
@@ -116,7 +118,8 @@ impl Handle {
         if bytes <= most {
             return Ok(());
         }
-        let detail = format!("the {what} has {bytes} bytes, at most {most} are kept; keep it elsewhere and send where");
+        let detail =
+            format!("the {what} has {bytes} bytes, and the limit is {most}; store it elsewhere and send a reference");
         Err(Refusal {
             errors: vec![(format!("/{what}"), detail.clone())],
             ..Refusal::new(Code::VariablesTooLarge, detail)

@@ -1,6 +1,6 @@
 //! Unknown machines, with the known one that the caller most likely meant.
 
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 use sprag_store::{Page, ReadKind};
 
 use crate::engine::handle::Handle;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use sprag_core::audit::Verb;
 use sprag_core::ids::{JobId, SwitchId};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::Machine;
 use sprag_store::{Error, Page, ReadKind};
 use sprag_wire::RestoreReport;
@@ -43,7 +43,7 @@ impl Handle {
     pub async fn switch(&self, id: SwitchId) -> Result<SwitchView, Refusal> {
         let mut switches = self.switches().await?.into_iter();
         let found = switches.find(|switch| switch.id == id);
-        found.ok_or_else(|| Refusal::new(Code::SwitchUnknown, format!("no switch `{id}` is on")))
+        found.ok_or_else(|| Refusal::no_switch(id))
     }
 
     /// Puts a switch on. Once this answers, no attempt in its scope starts. A scope that names nothing that exists is refused,
@@ -73,7 +73,10 @@ impl Handle {
             && refusal.code == Code::JobUnknown
         {
             replied.answer = self.job(id).await.and_then(|view| {
-                let detail = format!("job `{id}` is {}; it would have to be running or paused", view.status);
+                let detail = format!(
+                    "job `{id}` is {}, and this operation needs one that is running or paused",
+                    view.status
+                );
                 Err(Refusal::new(Code::StatusConflict, detail))
             });
         }
@@ -163,7 +166,7 @@ impl Handle {
 
     async fn copy(&self) -> Result<File, Refusal> {
         let Ok(permit) = Arc::clone(&self.backups).try_acquire_owned() else {
-            let detail = "a backup is being taken already; wait until it has ended";
+            let detail = "another backup is running; wait until it ends";
             return Err(Refusal::new(Code::BackupUnderWay, detail));
         };
         let readers = Arc::clone(&self.readers);
@@ -179,7 +182,10 @@ impl Handle {
             Ok(Err(error @ Error::Full)) => Err(Refusal::new(Code::StoreFull, error.to_string())),
             Ok(Err(error @ Error::Unsupported { .. })) => Err(Refusal::new(Code::BackupUnsupported, error.to_string())),
             Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
-            Err(_) => Err(Refusal::new(Code::StoreFailed, "a backup did not come back")),
+            Err(_) => Err(Refusal::new(
+                Code::StoreFailed,
+                "the backup did not finish; check the server's log for the cause",
+            )),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What can be set about an engine. Every bound has a name and a default; reaching one has a named error.
 
-use sprag_core::audit::VerbSet;
+use sprag_core::integrity::audit::VerbSet;
 
 use crate::decide::alerts::Alert;
 use crate::effects::traces::Traces;

@@ -5,8 +5,8 @@
 //! gives the same answer and does nothing twice.
 
 use serde_json::json;
+use sprag_core::document::json;
 use sprag_core::ids::{ActionId, JobId};
-use sprag_core::json;
 use sprag_core::time::Timestamp;
 use sprag_store::records::{JobResult, Scope};
 

@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sprag_core::document::patch::Operation;
 use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::ids::{ActionId, JobId};
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 use sprag_store::Error;
 use sprag_store::records::{self, JobItem, JobResult, JobStatus};

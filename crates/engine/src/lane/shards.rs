@@ -245,11 +245,11 @@ impl Loader<'_> {
 fn owns_nothing() -> Refusal {
     Refusal::new(
         Code::ShardMoved,
-        "this node serves no shard just now; try again in a moment",
+        "this node owns no shard at the moment; try again in a moment",
     )
 }
 
 fn out_of_touch() -> Refusal {
-    let detail = "this node is out of touch with its database and may have lost its shards; try again in a moment";
+    let detail = "this node lost contact with its database and may have lost its shards; try again in a moment";
     Refusal::new(Code::ShardMoved, detail)
 }

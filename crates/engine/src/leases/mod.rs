@@ -8,9 +8,9 @@ pub(crate) mod table;
 
 use serde_json::{Value, json};
 use sprag_core::action::{Outcome, Route};
+use sprag_core::document::json;
 use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
-use sprag_core::json;
 use sprag_store::records::Scope;
 use tokio::sync::oneshot;
 

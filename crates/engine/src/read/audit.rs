@@ -1,7 +1,7 @@
 //! The audit as readers see it: entries that meet a condition, newest first, and the ends of the chains.
 
-use sprag_core::audit::{Entry, Head};
 use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation};
+use sprag_core::integrity::audit::{Entry, Head};
 use sprag_core::time::Timestamp;
 use sprag_store::traits::{AuditKey, Reader, SCAN_MAX};
 use sprag_store::{Error, Page, Paged, ReadKind, ShardId};

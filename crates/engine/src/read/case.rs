@@ -6,10 +6,10 @@
 use serde_json::{Map, Value, json};
 use sprag_core::action::triage::{Fix, Triage, TriageFacts, triage};
 use sprag_core::action::{Action, Definition, OnUnknown, Status};
+use sprag_core::document::patch::Operation;
 use sprag_core::expression::template::{Frozen, TemplateLimits};
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
 use sprag_store::traits::Reader;
 use sprag_store::{Error, ReadKind};
 use sprag_wire::{self as wire, CaseFile, Others, SentRequest};
@@ -18,7 +18,7 @@ use crate::decide::convert;
 use crate::decide::{editable, policy_of, timeout_of};
 use crate::engine::handle::Handle;
 use crate::lane::damaged;
-use crate::requests::{Code, Refusal};
+use crate::requests::Refusal;
 
 /// Letters that are alike are counted up to here.
 const ALIKE_MAX: usize = 10_000;
@@ -51,7 +51,7 @@ impl Handle {
                 Ok(Some(diagnose(&action, definition, sent.as_ref(), &secrets)))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+        found.ok_or_else(|| Refusal::no_action(id))
     }
 
     /// The case file of an action. It says what the action's status is: only a dead one waits for a person.
@@ -68,7 +68,7 @@ impl Handle {
                 Ok(Some(case_file(view, &action, definition, others)))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+        found.ok_or_else(|| Refusal::no_action(id))
     }
 }
 

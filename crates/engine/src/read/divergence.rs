@@ -258,7 +258,8 @@ impl<'a> Comparison<'a> {
             let Some(twin) = counterpart(state, (self.from, self.to), self.states) else {
                 let path = self.from.display_path(state);
                 return Some(format!(
-                    "after {event} it was in `{path}`, which has no counterpart in that version; map it with `states` (`--state OLD=NEW`)"
+                    "after {event} it was in `{path}`, which does not exist in that version; map it with `states` \
+                     (`--state OLD=NEW`)"
                 ));
             };
             wanted.push(self.to.display_path(twin).to_owned());

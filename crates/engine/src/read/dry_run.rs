@@ -1,7 +1,7 @@
 //! What a bulk retry would do, without doing any of it.
 
+use sprag_core::document::json;
 use sprag_core::ids::ActionId;
-use sprag_core::json;
 use sprag_store::traits::{SCAN_MAX, Search};
 use sprag_store::{PAGE_BYTES_MAX, Page, ReadKind};
 use sprag_wire::{Action, DryRun, Expected};
@@ -77,6 +77,6 @@ impl Handle {
 fn unusable(error: &sprag_core::filter::Error) -> Refusal {
     Refusal {
         errors: vec![("/filter".to_owned(), error.to_string())],
-        ..Refusal::new(Code::FilterInvalid, format!("the filter cannot be used: {error}"))
+        ..Refusal::new(Code::FilterInvalid, format!("the filter is not valid: {error}"))
     }
 }

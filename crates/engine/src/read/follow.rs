@@ -15,7 +15,7 @@ use crate::lane::damaged;
 use crate::read::history;
 use crate::read::open::open_actions;
 use crate::read::queue::kind_of_line;
-use crate::requests::{Code, Refusal};
+use crate::requests::Refusal;
 
 /// What somebody who follows an execution has not seen.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Handle {
                 }))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        found.ok_or_else(|| Refusal::no_execution(id))
     }
 
     /// The ids of an execution's open actions, oldest first, up to a bound. Whoever follows reads the actions one at a time.

@@ -200,9 +200,9 @@ fn name_all(value: &mut Value, machine: &Machine) {
 
 #[cfg(test)]
 mod tests {
+    use sprag_core::document::source::Format;
     use sprag_core::ids::ExecutionId;
     use sprag_core::machine::{DefinitionLimits, LoadOptions, load_text};
-    use sprag_core::source::Format;
 
     use super::*;
 

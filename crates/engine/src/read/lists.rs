@@ -19,7 +19,7 @@ use crate::jobs::{Job, JobView, shown_item};
 use crate::lane::damaged;
 use crate::read::history;
 use crate::read::view::{ActionView, ExecutionView};
-use crate::requests::{Code, Refusal};
+use crate::requests::Refusal;
 
 /// Stored bytes of a page of history: less than of other lists, because its views are made together.
 const HISTORY_BYTES: usize = 1 << 20;
@@ -130,7 +130,7 @@ impl Handle {
                 }))
             })
             .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        found.ok_or_else(|| Refusal::no_execution(id))
     }
 
     /// One job.
@@ -140,7 +140,7 @@ impl Handle {
                 reader.job(id)?.map(Job::from_row).transpose()
             })
             .await?;
-        let unknown = || Refusal::new(Code::JobUnknown, format!("there is no job `{id}`"));
+        let unknown = || Refusal::no_job(id);
         found.as_ref().map(JobView::from).ok_or_else(unknown)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sprag_core::json::hex;
+use sprag_core::document::json::hex;
 use sprag_core::machine::Machine;
 use sprag_store::records::MachineVersion;
 use sprag_store::{Error, ReadKind};

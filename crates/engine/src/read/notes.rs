@@ -47,7 +47,8 @@ fn clock_notes(clock: ClockView) -> Vec<Note> {
     let ahead = ahead_of_wall.map(|millis| Note {
         code: "clock-ahead".into(),
         text: format!(
-            "the system clock went back by {} while the server was running, and engine time did not; restart the server to follow it",
+            "the system clock went back by {} while the server was running, and the server's time did not; restart \
+             the server so that it follows",
             span(millis)
         ),
     });

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use sprag_core::document::source::nearest;
 use sprag_core::machine::Machine;
-use sprag_core::source::nearest;
 use sprag_store::records::MachineVersion;
 use sprag_store::traits::Reader;
 use sprag_store::{Error, Page, ReadKind};
@@ -91,7 +91,7 @@ impl Handle {
                 return Ok(None);
             }
         }
-        let detail = format!("no runner performs the action type `{kind}` and no machine uses it");
+        let detail = format!("no runner serves the action type `{kind}` and no machine uses it");
         Ok(Some(refusal(
             scope,
             &detail,
@@ -161,7 +161,7 @@ fn refusal(scope: &Scope, why: &str, near: Option<&str>) -> Refusal {
         Some(near) => format!("did you mean `{near}`?"),
         None => "correct the name, or set `allowUnknown` if it will exist later".to_owned(),
     };
-    let detail = format!("{why}, so the scope `{scope}` holds nothing; {hint}");
+    let detail = format!("{why}, so the scope `{scope}` matches nothing; {hint}");
     Refusal {
         errors: vec![("/scope".to_owned(), detail.clone())],
         ..Refusal::new(Code::ScopeUnknown, detail)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sprag_core::action::{Action, CancelledBy, Status};
-use sprag_core::audit::Verb;
 use sprag_core::ids::ActionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_store::records::ExecutionStatus;
 
 use super::audit::{Audit, action_status};
@@ -161,7 +161,7 @@ pub(super) fn changed(
 fn unknown(decider: &Decider<'_>, id: ActionId) -> Refusal {
     match decider.known.found.damaged_actions.get(&id) {
         Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
-        None => Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")),
+        None => Refusal::no_action(id),
     }
 }
 
@@ -182,6 +182,6 @@ pub(super) fn make_ready<E: ToString>(changed: Result<(), E>) -> Result<(), Refu
 
 pub(super) fn conflict(action: &Action, needed: &str) -> Refusal {
     let (id, status) = (action.id, action.status.word());
-    let detail = format!("action `{id}` is {status}; it would have to be {needed}");
+    let detail = format!("action `{id}` is {status}, and this operation needs one that is {needed}");
     Refusal::new(Code::StatusConflict, detail)
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sprag_core::audit::Verb;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::Machine;
 use sprag_store::Mutation;
 use sprag_store::records::MachineVersion;
@@ -104,7 +104,7 @@ fn version_of(decider: &mut Decider<'_>, apply: &Apply, applied: Option<&Applied
             .newest(&apply.machine.id)
             .map(|version| format!("version {version}"));
     };
-    let digest = sprag_core::json::hex(&apply.machine.digest);
+    let digest = sprag_core::document::json::hex(&apply.machine.digest);
     Some(format!("version {}, sha256 {digest}", applied.version))
 }
 

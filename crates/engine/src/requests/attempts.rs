@@ -95,7 +95,10 @@ impl Request for Checkpoint {
 
 pub(super) fn checkpoint(decider: &mut Decider<'_>, at: AttemptRef, value: &Value) -> Result<(), Refusal> {
     let superseded = || {
-        let detail = format!("attempt `{}` is not current", at.attempt);
+        let detail = format!(
+            "attempt `{}` is no longer current; stop the work and do not report it again",
+            at.attempt
+        );
         Refusal::new(Code::AttemptSuperseded, detail)
     };
     let committed = decider.change(at.execution, |change| {

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use sprag_core::access::Caller;
-use sprag_core::audit::{Decision, Verb, VerbSet};
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
+use sprag_core::integrity::audit::{Decision, Verb, VerbSet};
 
 use super::{Answer, Call, Code, Refusal, Replied, Request, Route};
 use crate::decide::Decider;

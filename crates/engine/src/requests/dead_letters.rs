@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::{Action, Overrides, Status};
-use sprag_core::audit::Verb;
+use sprag_core::document::patch::Operation;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::time::Timestamp;
 
 use super::actions::{changed, conflict, make_ready, rejoin};
@@ -177,12 +177,14 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
 fn take_version(decider: &Decider<'_>, action: &mut Action, version: u32) -> Result<(), Refusal> {
     let name = &action.origin.machine;
     let machine = decider.machine(name, version).ok_or_else(|| {
-        let detail = format!("machine `{name}` has no version {version}");
+        let detail =
+            format!("machine `{name}` has no version {version}; use another version, or omit it for the newest");
         Refusal::new(Code::VersionUnknown, detail)
     })?;
     let Some((_, definition)) = machine.action(&action.action_id) else {
         let id = &action.action_id;
-        let detail = format!("version {version} of machine `{name}` has no action `{id}`");
+        let detail =
+            format!("version {version} of machine `{name}` has no action `{id}`; choose a version that defines it");
         return Err(Refusal::new(Code::VersionUnknown, detail));
     };
     action.origin.version = version;
@@ -226,6 +228,7 @@ fn deadline_of(decider: &Decider<'_>, action: &Action) -> Option<Timestamp> {
 
 fn has_no_config(action: &Action) -> Refusal {
     let id = action.id;
-    let detail = format!("action `{id}` has no configuration, because it could not be rendered; retry it with one");
+    let detail =
+        format!("action `{id}` has no configuration, because Sprag could not render it; send `config` with the retry");
     Refusal::new(Code::StatusConflict, detail)
 }

@@ -1,7 +1,7 @@
 //! Pause, resume and cancel executions, and continue one whose input was deferred.
 
-use sprag_core::audit::Verb;
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_store::records::ExecutionStatus;
 
 use super::audit::{Audit, execution_status};

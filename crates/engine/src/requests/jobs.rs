@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use sprag_core::action::{Action, Status};
-use sprag_core::audit::Verb;
 use sprag_core::ids::{ActionId, JobId, Slot};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::text::{self, NAME_BYTES_MAX};
 use sprag_core::time::Timestamp;
 use sprag_store::Mutation;
@@ -65,16 +65,16 @@ impl Request for RetryAll {
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
         letters(&self.filter).map_err(|error| Refusal {
             errors: vec![("/filter".to_owned(), error.to_string())],
-            ..Refusal::new(Code::FilterInvalid, format!("the filter cannot be used: {error}"))
+            ..Refusal::new(Code::FilterInvalid, format!("the filter is not valid: {error}"))
         })?;
         if self.reason.as_ref().is_some_and(|reason| reason.len() > NAME_BYTES_MAX) {
-            let detail = format!("the reason is longer than {NAME_BYTES_MAX} bytes");
+            let detail = format!("the reason is longer than {NAME_BYTES_MAX} bytes; shorten it");
             return Err(Refusal::at("/reason", Code::NameInvalid, detail));
         }
         let is_new = |id: &&JobId| decider.known.jobs.get(**id).is_none();
         let new = decider.batch.bulk.keys().filter(is_new).count();
         if decider.known.jobs.open_count() + new >= JOBS_OPEN_MAX {
-            let detail = format!("{JOBS_OPEN_MAX} jobs are open already; wait for one to end, or cancel one");
+            let detail = format!("{JOBS_OPEN_MAX} jobs are already open; wait until one ends, or cancel one");
             return Err(Refusal::new(Code::JobsFull, detail));
         }
         // Jobs live in the control shard, which the first slot belongs to.
@@ -113,7 +113,7 @@ impl Request for PauseJob {
     }
 }
 
-/// Let a job continue.
+/// Resume a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumeJob(pub JobId);
 
@@ -167,7 +167,8 @@ impl Request for CancelJob {
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
         let mut job = open(decider, self.0)?;
         for letter in std::mem::take(&mut job.body.elsewhere) {
-            let detail = "the job was cancelled while another node was asked about it; it may have been retried";
+            let detail =
+                "the job was cancelled before another node answered; that node may have retried the dead letter";
             note(decider, &mut job, Dealt::failed(letter, detail.to_owned()));
         }
         job.finish(JobStatus::Cancelled, decider.now());
@@ -311,7 +312,7 @@ fn pause_refused<R>(job: JobId) -> IfRefused<R> {
 
 fn open(decider: &Decider<'_>, id: JobId) -> Result<Job, Refusal> {
     find(decider, id).ok_or_else(|| {
-        let detail = format!("there is no open job `{id}`; it is over, or never was");
+        let detail = format!("there is no open job `{id}`: it has ended, or the id is wrong; list the jobs");
         Refusal::new(Code::JobUnknown, detail)
     })
 }
@@ -391,7 +392,7 @@ fn judge_canaries(decider: &mut Decider<'_>, job: &mut Job, letters: &[ActionId]
     if died > 0 {
         job.status = JobStatus::Paused;
         let all = canary.retried;
-        let note = format!("{died} of {all} canaries died again; resume the job to go on all the same");
+        let note = format!("{died} of {all} canaries died again; resume the job to continue anyway");
         job.body.note = Some(note);
     }
 }

@@ -225,7 +225,7 @@ impl Request for LeaseOver {
         let message = if lease.until == lease.deadline {
             format!("lease lost: {runner} sent no outcome within the attempt's timeout")
         } else {
-            format!("lease lost: nothing was heard of {runner} for {} ms", lease.millis)
+            format!("lease lost: {runner} sent no heartbeat for {} ms", lease.millis)
         };
         decide::settle(decider, at, Outcome::unknown(kind::TIMEOUT, message));
         Ok(())
@@ -240,7 +240,7 @@ impl Request for LeaseOver {
 fn leased(decider: &Decider<'_>, attempt: AttemptId) -> Result<LeasedAttempt, Refusal> {
     decider.known.queue.leases.get(attempt).ok_or_else(|| {
         if decider.is_recovering {
-            let detail = "what an earlier process left is still being read; try again in a moment";
+            let detail = "the server still reads the work of an earlier process; try again in a moment";
             return Refusal::new(Code::Overloaded, detail);
         }
         superseded(attempt)
@@ -249,7 +249,7 @@ fn leased(decider: &Decider<'_>, attempt: AttemptId) -> Result<LeasedAttempt, Re
 
 fn superseded(attempt: AttemptId) -> Refusal {
     let detail = format!(
-        "attempt `{attempt}` is nobody's: it has ended, its lease ran out, or there never was one; have no further effect"
+        "attempt `{attempt}` holds no lease: it has ended, its lease expired, or it never started; stop the work"
     );
     Refusal::new(Code::AttemptSuperseded, detail)
 }

@@ -1,7 +1,7 @@
 //! Limits: overrides that operators set, and demands and grants between nodes (see [`crate::limits`]).
 
 use sprag_core::action::Action;
-use sprag_core::audit::Verb;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::text::check_limit_key;
 use sprag_store::records::FactKind;
 use sprag_store::traits::shard_of;
@@ -130,7 +130,7 @@ impl Request for ClearLimit {
         let Self { key, matches } = self;
         let revision = revision(decider, key);
         if revision == 0 {
-            let detail = format!("the limit `{key}` is not overridden");
+            let detail = format!("the limit `{key}` has no override to clear; list the limits to find overridden ones");
             return Err(Refusal::new(Code::LimitUnknown, detail));
         }
         if !matches.is(revision) {

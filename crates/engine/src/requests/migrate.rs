@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
-use sprag_core::audit::Verb;
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::{Execution, Facts, Machine};
 use sprag_store::traits::Variables;
 
@@ -74,7 +74,8 @@ impl Request for Migrate {
         let name = Arc::clone(&state.head.machine);
         let version = self.version.or_else(|| decider.newest(&name)).unwrap_or(1);
         let target = decider.machine(&name, version).ok_or_else(|| {
-            let detail = format!("machine `{name}` has no version {version}");
+            let detail =
+                format!("machine `{name}` has no version {version}; use another version, or omit it for the newest");
             Refusal::new(Code::VersionUnknown, detail)
         })?;
         changed(decider, self.execution, |change| {
@@ -92,7 +93,11 @@ fn migrate(
 ) -> Result<(), Refusal> {
     let head = &change.state.head;
     if !head.status.is_open() {
-        let detail = format!("execution `{}` is {}", head.id, head.status.word());
+        let detail = format!(
+            "execution `{}` is {}, and only an open execution can migrate",
+            head.id,
+            head.status.word()
+        );
         return Err(Refusal::new(Code::ExecutionClosed, detail));
     }
     let from = change.machine;

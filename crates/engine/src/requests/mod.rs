@@ -25,6 +25,7 @@ mod send;
 mod start;
 mod switches;
 mod timers;
+mod unknown;
 mod upkeep;
 
 use std::fmt::Debug;
@@ -568,7 +569,7 @@ impl Refusal {
     /// The refusal of a request that another node decides.
     pub(crate) fn elsewhere(shard: ShardId) -> Self {
         let detail = format!(
-            "shard {} is served by another node, or by none just now; try again in a moment",
+            "shard {} belongs to another node, or to none at the moment; try again in a moment",
             shard.0
         );
         Self {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use sprag_core::action::Status;
-use sprag_core::audit::Verb;
 use sprag_core::ids::{ActionId, ExecutionId, Slot, SwitchId};
+use sprag_core::integrity::audit::Verb;
 use sprag_store::Mutation;
 use sprag_store::records::{ExecutionStatus, FactKind};
 use sprag_wire::SwitchStatus;
@@ -189,7 +189,7 @@ impl Request for SwitchOff {
         let Self { id, matches } = *self;
         let found = decider.known.control.switches.get(id);
         let Some(switch) = found.filter(|switch| switch.is_on(decider.now())) else {
-            return Err(Refusal::new(Code::SwitchUnknown, format!("no switch `{id}` is on")));
+            return Err(Refusal::no_switch(id));
         };
         if !matches.is(switch.revision()) {
             return Err(changed(&format!("switch `{id}`"), switch.revision()));
@@ -384,8 +384,8 @@ fn release(decider: &mut Decider<'_>, id: SwitchId) {
 /// The refusal of a change to something that is not at the revision that the caller has seen.
 pub(super) fn changed(what: &str, revision: u64) -> Refusal {
     let detail = match revision {
-        0 => format!("{what} is not there, and the request is about one that is; look again"),
-        _ => format!("{what} is at revision {revision}, which is not what the request is about; look at it again"),
+        0 => format!("{what} does not exist, but the request requires one (`If-Match`); read it again"),
+        _ => format!("{what} is at revision {revision}, and the request requires another one; read it again"),
     };
     Refusal::new(Code::PreconditionFailed, detail)
 }

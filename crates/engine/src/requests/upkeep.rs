@@ -1,7 +1,7 @@
 //! What the engine asks of itself now and then: deleting what is too old. And the operator's word about the clock.
 
-use sprag_core::audit::Verb;
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_store::Mutation;
 use sprag_store::records::{FactKind, Scope};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use sprag_core::access::Caller;
 use sprag_core::action::{Outcome, Status};
-use sprag_core::audit::{Entry, Verb, Verifier};
 use sprag_core::ids::{ActionId, Slot};
+use sprag_core::integrity::audit::{Entry, Verb, Verifier};
 use sprag_engine::jobs::RetryAll;
 use sprag_engine::limits::Numbers;
 use sprag_engine::queue::control::Mode;

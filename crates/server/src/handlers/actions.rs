@@ -9,11 +9,11 @@ use sprag_engine::requests::{CancelAction, RetryNow};
 
 use super::explain::explained;
 use crate::app::App;
-use crate::body::{Body, NoFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::request::body::{Body, NoFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 pub(crate) struct ListParams {
     condition: Condition,

@@ -5,8 +5,8 @@ use sprag_core::filter::{Condition, Resource};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 /// Which entries.
 pub(crate) struct ListParams {

@@ -8,15 +8,15 @@ use axum::extract::State;
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use sprag_core::digest::{self, Digest};
+use sprag_core::integrity::digest::{self, Digest};
 use tokio::io::AsyncReadExt as _;
 
+use crate::access::caller::Who;
 use crate::app::App;
-use crate::body::{Body, NoFields};
-use crate::caller::Who;
+use crate::handlers::reply::{Answer, ok};
 use crate::problem::{Code, Problem};
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, ok};
+use crate::request::body::{Body, NoFields};
+use crate::request::query::{Nothing, Query};
 
 /// What a backup is.
 const MEDIA_TYPE: &str = "application/vnd.sqlite3";
@@ -39,7 +39,7 @@ pub(crate) async fn take(
         tracing::error!(%error, "backup not readable");
         Problem::new(
             Code::InternalError,
-            "the backup cannot be read; the server's log says why",
+            "the server cannot read the backup; read its log for the cause",
         )
     })
 }

@@ -3,22 +3,22 @@
 use axum::extract::State;
 use serde_json::Value;
 use sprag_core::action::Status;
-use sprag_core::duration::Millis;
+use sprag_core::document::patch::Operation;
 use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation, Resource};
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
+use sprag_core::time::duration::Millis;
 use sprag_engine::jobs::{CANARY_MAX, RATE_MAX, RetryAll};
 use sprag_engine::requests::{Archive, RetryDead};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
+use crate::handlers::reply::{Answer, accepted, ok};
 use crate::problem::{Code, Problem};
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, accepted, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -102,7 +102,7 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
     let file = app.engine.case_file(id).await?;
     let status = &file.action.status;
     if *status != wire::ActionStatus::Dead {
-        let detail = format!("action `{id}` is {status}, not a dead letter");
+        let detail = format!("action `{id}` is {status}, not a dead letter; read it as an action");
         return Err(Problem::new(Code::DeadLetterUnknown, detail));
     }
     Ok(ok(&file))

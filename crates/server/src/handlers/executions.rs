@@ -11,11 +11,11 @@ use sprag_wire::{self as wire, Start};
 
 use super::explain;
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
-use crate::reply::{Answer, created, ok};
+use crate::handlers::reply::{Answer, created, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
 
 impl FromFields for Start {
     type Shape = Self;

@@ -1,8 +1,8 @@
 //! Why an execution does not move, with what only the dispatcher knows about its actions.
 
 use sprag_core::action::Status;
+use sprag_core::document::json;
 use sprag_core::ids::ExecutionId;
-use sprag_core::json;
 use sprag_engine::requests::{Explain, Refusal};
 use sprag_engine::{Diagnosis, Handle};
 use sprag_store::traits::ActionQuery;

@@ -5,13 +5,13 @@ use sprag_core::action::Rate;
 use sprag_engine::limits::Numbers;
 use sprag_wire as wire;
 
+use crate::access::caller::Who;
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields};
-use crate::caller::Who;
-use crate::etag::{IfMatch, tagged};
-use crate::path::Path;
-use crate::query::{FromParams, Nothing, Page, Params, Query};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::etag::{IfMatch, tagged};
+use crate::request::path::Path;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query};
 
 /// The numbers of an override.
 pub(crate) struct Set(wire::LimitNumbers);
@@ -26,7 +26,7 @@ impl FromFields for Set {
         if !fields.has("concurrency") && !fields.has("rate") {
             fields.refuse(
                 "",
-                "give `concurrency`, `rate` or both: what is not given stays as the definitions say",
+                "give `concurrency`, `rate` or both; for a value that you omit, the definitions apply",
             );
         }
         Self(Numbers {

@@ -11,14 +11,14 @@ use sprag_store::records::MachineVersion;
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::Definition;
-use crate::etag::{IfMatch, IfNoneMatch, tagged, unchanged};
-use crate::once::{Once, answered};
-use crate::path::Path;
+use crate::handlers::reply::{Answer, created, ok};
+use crate::problem::shown::shown;
 use crate::problem::{LISTED_MAX, Problem};
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, created, ok};
-use crate::shown::shown;
+use crate::request::body::Definition;
+use crate::request::etag::{IfMatch, IfNoneMatch, tagged, unchanged};
+use crate::request::once::{Once, answered};
+use crate::request::path::Path;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 pub(crate) struct ListParams {
     page: Page,
@@ -115,7 +115,11 @@ pub(crate) async fn show_version(
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let Ok(version) = version.parse() else {
-        let detail = format!("machine `{}` has no version `{}`", shown(&id), shown(&version));
+        let detail = format!(
+            "machine `{}` has no version `{}`; use another version, or omit it for the newest",
+            shown(&id),
+            shown(&version)
+        );
         return Err(Refusal::new(requests::Code::VersionUnknown, detail).into());
     };
     whole(&app, app.engine.machine(id, Some(version)).await?, &seen).await

@@ -6,11 +6,11 @@ use sprag_core::ids::ExecutionId;
 use sprag_engine::requests::{SendMessage, Sent, Target};
 use sprag_wire::{self as wire, AddressedMessage, Message};
 
-use crate::body::{Body, Empty, Fields, FromFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{Nothing, Query};
 
 impl FromFields for Message {
     type Shape = Self;

@@ -10,12 +10,12 @@ use sprag_engine::requests::{self, Refusal};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields};
-use crate::once::answered;
-use crate::path::Id;
-use crate::polls::{self, PassedOn};
-use crate::query::{Nothing, Query, WAIT_MAX};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::nodes::polls::{self, PassedOn};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::once::answered;
+use crate::request::path::Id;
+use crate::request::query::{Nothing, Query, WAIT_MAX};
 
 /// The longest type of an error, in bytes.
 pub(crate) const ERROR_TYPE_BYTES_MAX: usize = 64;
@@ -100,7 +100,7 @@ pub(crate) async fn lease(
         biased;
         leased = leased => leased?,
         () = app.closed() => {
-            let detail = "the server is going down; try again in a moment";
+            let detail = "the server is stopping; try again in a moment";
             return Err(Refusal::new(requests::Code::ShuttingDown, detail).into());
         }
     };

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use sprag_core::document::source::Format;
 use sprag_core::machine::Machine;
-use sprag_core::source::Format;
 use sprag_wire as wire;
 
 use super::machines::load;
 use crate::app::App;
-use crate::body::{Definition, Empty, Fields, FromFields};
 use crate::problem::Problem;
+use crate::request::body::{Definition, Empty, Fields, FromFields};
 
 /// Where a machine comes from.
 pub(crate) enum Source {

@@ -1,20 +1,20 @@
 //! Kill switches: while one is on, nothing in its scope begins.
 
 use axum::extract::State;
-use sprag_core::duration::Millis;
 use sprag_core::ids::SwitchId;
+use sprag_core::time::duration::Millis;
 use sprag_engine::ScopeNames;
 use sprag_engine::queue::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope};
 use sprag_engine::requests::{SwitchOff, SwitchOn};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::etag::{IfMatch, tagged};
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, created, ok, whole};
+use crate::handlers::reply::{Answer, created, ok, whole};
+use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::etag::{IfMatch, tagged};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{Nothing, Query};
 
 /// A switch to put on.
 pub(crate) struct On {
@@ -40,7 +40,7 @@ impl FromFields for On {
         let reason = fields.required_text("reason");
         if reason.trim().is_empty() || reason.chars().count() > REASON_CHARACTERS_MAX {
             let detail = format!(
-                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters: say why, for the person who finds it on"
+                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters; tell other operators why the switch is on"
             );
             fields.refuse("/reason", &detail);
         }
@@ -68,7 +68,10 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
     match Millis::parse(&text) {
         Ok(lasts) if lasts.get() > 0 => Some(lasts.get()),
         Ok(_) => {
-            fields.refuse("/expiresIn", "a switch lasts longer than nothing");
+            fields.refuse(
+                "/expiresIn",
+                "must be longer than zero; omit it for a switch without an end",
+            );
             None
         }
         Err(problem) => {

@@ -3,22 +3,22 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use sprag_core::document::source::DEFINITION_BYTES_MAX;
 use sprag_core::ids::NodeId;
 use sprag_core::machine::schema;
-use sprag_core::source::DEFINITION_BYTES_MAX;
 use sprag_core::time::Timestamp;
 use sprag_engine::Limits;
 use sprag_store::nodes::{Node, Shard, View};
 use sprag_wire as wire;
 
+use crate::access::caller::Who;
 use crate::app::App;
-use crate::body::{Body, NoFields};
-use crate::caller::Who;
-use crate::path::Path;
+use crate::handlers::reply::{Answer, ok};
+use crate::problem::shown::shown;
 use crate::problem::{Code, Problem, page};
-use crate::query::{LIMIT_MAX, Nothing, Query, WAIT_MAX};
-use crate::reply::{Answer, ok};
-use crate::shown::shown;
+use crate::request::body::{Body, NoFields};
+use crate::request::path::Path;
+use crate::request::query::{LIMIT_MAX, Nothing, Query, WAIT_MAX};
 
 fn well(status: wire::HealthStatus, notes: Vec<wire::Note>) -> wire::Health {
     wire::Health { status, notes }
@@ -96,7 +96,7 @@ pub(crate) async fn error_page(Path(code): Path<String>) -> Answer {
         Some(page) => Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page).into_response()),
         None => Err(Problem::new(
             Code::RouteUnknown,
-            format!("there is no error code `{}`", shown(&code)),
+            format!("there is no error code `{}`; `/errors` lists all codes", shown(&code)),
         )),
     }
 }

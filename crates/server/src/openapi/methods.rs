@@ -5,7 +5,7 @@ use axum::routing::{self, MethodRouter};
 
 use super::operation::Operation;
 use crate::app::App;
-use crate::owner::OwnerFirst;
+use crate::nodes::owner::OwnerFirst;
 
 /// The methods of one route.
 pub(crate) struct Methods {

@@ -6,15 +6,15 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sprag_core::audit::REASON_CHARACTERS_MAX;
+use sprag_core::integrity::audit::REASON_CHARACTERS_MAX;
 use sprag_engine::requests;
 use sprag_engine::requests::idempotency::KEY_BYTES_MAX;
 use sprag_wire::{Duration, MachineDefinition};
 
 use super::shapes::{Shape, text, whole};
-use crate::body::{Empty, FromFields};
 use crate::problem::{Code, HttpStatus};
-use crate::query::LIMIT_MAX;
+use crate::request::body::{Empty, FromFields};
+use crate::request::query::LIMIT_MAX;
 
 /// The header of a request that acts once.
 pub(crate) const ONCE: &str = "Idempotency-Key";

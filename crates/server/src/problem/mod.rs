@@ -5,6 +5,7 @@
 
 mod codes;
 mod pages;
+pub(crate) mod shown;
 mod status;
 
 #[cfg(test)]

@@ -74,7 +74,10 @@ impl Following {
         let listener = app.streams.listen(&app.engine, Interest::Execution(id))?;
         let Followed { sequence, status, .. } = app.engine.follow(id, after, PageLimit { rows: 0, bytes: 0 }).await?;
         if after > sequence {
-            let detail = format!("the history of `{id}` ends at {sequence}, so no client can have seen {after}");
+            let detail = format!(
+                "the history of `{id}` ends at {sequence}, so there is no event {after}; send the `id` of the last \
+                 event that you received"
+            );
             return Err(Problem::new(Code::LastEventIdInvalid, detail));
         }
         Ok(Self {

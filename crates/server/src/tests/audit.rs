@@ -1,7 +1,7 @@
 //! The audit over HTTP: what is in it, why, from where, and that it checks.
 
 use serde_json::{Value, json};
-use sprag_core::audit::{Entry, Head, VerbSet, Verifier};
+use sprag_core::integrity::audit::{Entry, Head, VerbSet, Verifier};
 use sprag_wire::{AuditEntry, AuditHeads, Page};
 
 use super::client::Reply;

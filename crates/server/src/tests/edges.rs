@@ -14,8 +14,8 @@ use tracing::field::{Field, Visit};
 
 use super::client::{exchange, read, request};
 use super::world::{ORDER, World};
+use crate::access::guard::Hosts;
 use crate::app::{App, Settings};
-use crate::guard::Hosts;
 use crate::routes;
 
 const HEAD: &str =

@@ -11,9 +11,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 
 use super::world::World;
+use crate::access::guard::Hosts;
 use crate::app::{App, Settings};
-use crate::guard::Hosts;
-use crate::polls;
+use crate::nodes::polls;
 
 /// A node that answers a poll when it is told to, and tells which attempts it is given back.
 #[derive(Clone)]

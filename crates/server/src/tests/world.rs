@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_core::action::{Attempt, BoxFuture, ConfigProblem, Outcome, Runner};
-use sprag_core::audit::VerbSet;
 use sprag_core::clock::System;
+use sprag_core::integrity::audit::VerbSet;
 use sprag_core::time::Timestamp;
 use sprag_engine::{Builder, Engine, Handle, Limits, Requirements, SecretSource};
 use sprag_runners::tools::{Fail, LogMessage, Noop};

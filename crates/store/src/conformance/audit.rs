@@ -1,6 +1,6 @@
 //! The audit: entries are added once, listed newest first, and end in a head for every chain.
 
-use sprag_core::audit::{Broken, Decision, Entry, Head, Verifier};
+use sprag_core::integrity::audit::{Broken, Decision, Entry, Head, Verifier};
 
 use super::fixtures::{Opened, SHARD, at};
 use super::{Check, Subject, checks};

@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sprag_core::action::Status;
-use sprag_core::audit::{Entry, Head};
 use sprag_core::clock::Clock;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::integrity::audit::{Entry, Head};
 use sprag_core::time::Timestamp;
 
 pub use self::cluster::MemoryNodes;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use sprag_core::action::Status;
-use sprag_core::audit::{Entry, Head};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::integrity::audit::{Entry, Head};
 use sprag_core::time::Timestamp;
 
 use super::cluster::Cluster;

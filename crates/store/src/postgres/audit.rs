@@ -1,6 +1,6 @@
 //! The audit's chains.
 
-use sprag_core::audit::{Decision, Entry, Head};
+use sprag_core::integrity::audit::{Decision, Entry, Head};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 

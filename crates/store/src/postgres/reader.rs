@@ -6,9 +6,9 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::sync::Arc;
 
-use sprag_core::audit::{Entry, Head};
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::integrity::audit::{Entry, Head};
 
 use super::link::{Link, Role, Target};
 use super::session::Session;
@@ -63,8 +63,8 @@ impl Readers for Pool {
     fn snapshot(&self, _: &Fact) -> Result<File, Error> {
         Err(Error::Unsupported {
             remedy:
-                "this server remembers in PostgreSQL, which is backed up by its own tools; use `pg_dump`, or a base \
-                     backup with its log"
+                "this server stores its data in PostgreSQL, so there is no file to back up; use `pg_dump`, or a base \
+                 backup with its log"
                     .to_owned(),
         })
     }

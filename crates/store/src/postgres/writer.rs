@@ -9,8 +9,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sprag_core::audit::Head;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use super::ahead::{Ahead, Left, commit_once};

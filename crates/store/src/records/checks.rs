@@ -3,7 +3,7 @@
 //! Numbers are stored as `i64`. `PostgreSQL` has no NUL in its texts, and no long text in an index. The one exception are
 //! the action ids and tags of definitions that were applied before names had a bound: `SQLite` keeps those it has.
 
-use sprag_core::audit::{Decision, Entry};
+use sprag_core::integrity::audit::{Decision, Entry};
 use sprag_core::text::{INDEXED_BYTES_MAX, LINE_BYTES_MAX, is_storable};
 
 use crate::records::{

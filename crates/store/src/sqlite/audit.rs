@@ -1,7 +1,7 @@
 //! The audit's chains.
 
 use rusqlite::{Connection, Row, params};
-use sprag_core::audit::{Decision, Entry, Head};
+use sprag_core::integrity::audit::{Decision, Entry, Head};
 use sprag_core::time::Timestamp;
 
 use super::columns::{Column, bound, one_row, page, page_rows, rows};

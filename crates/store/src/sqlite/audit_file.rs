@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
-use sprag_core::audit::Entry;
+use sprag_core::integrity::audit::Entry;
 
 use super::backup::beside;
 use super::columns::rows;

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use sprag_core::audit::{Entry, Head};
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::integrity::audit::{Entry, Head};
 
 use super::backup::{self, Copying};
 use super::errors::classify;

@@ -2,8 +2,8 @@
 //!
 //! Blocking: a lane has a thread of its own.
 
-use sprag_core::audit::Head;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, Paged};

@@ -16,9 +16,9 @@ use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
 
 use sprag_core::action::Status;
-use sprag_core::audit;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
+use sprag_core::integrity::audit;
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, PageLimit, Paged, ReadKind};

@@ -5,8 +5,8 @@
 //! one, however large, so a caller that follows pages always makes progress. All backends count the same bytes, so they cut
 //! a list at the same rows.
 
-use sprag_core::audit::{Decision, Entry};
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::{Decision, Entry};
 
 use crate::records::{Action, Execution, HistoryEntry, Job, JobItem, MachineVersion, Timer};
 use crate::traits::{Aged, DueAction, OpenAction, ReadyRef};

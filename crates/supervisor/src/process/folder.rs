@@ -40,7 +40,7 @@ pub enum StateFolderError {
         folder: PathBuf,
     },
     /// What is kept in it belongs to another file of services.
-    #[error("`{}` remembers the services of `{}`, not those of `{}`", folder.display(), known.display(), given.display())]
+    #[error("`{}` holds the state of the services of `{}`, not of `{}`", folder.display(), known.display(), given.display())]
     Other {
         /// The folder.
         folder: PathBuf,

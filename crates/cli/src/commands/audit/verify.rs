@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use serde_json::json;
-use sprag_core::audit::{Broken, Entry, Head, Verifier};
-use sprag_store::sqlite::AuditFile;
+use sprag_core::integrity::audit::{Broken, Entry, Head, Verifier};
 use sprag_store::Page;
+use sprag_store::sqlite::AuditFile;
 use sprag_wire::{AuditEntry, AuditHeads, Page as Listed};
 
 use crate::client::{Client, Remote};

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sprag_core::audit::Head;
+use sprag_core::integrity::audit::Head;
 use sprag_engine::Handle;
 use sprag_wire::{AuditHead, AuditHeads};
 use tokio::time::{MissedTickBehavior, interval};

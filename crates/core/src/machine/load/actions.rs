@@ -8,11 +8,11 @@ use super::notes::Site;
 use crate::action::definition::{PRIORITY_DEFAULT, TIMEOUT_DEFAULT};
 use crate::action::retry::{Backoff, Policy};
 use crate::action::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
+use crate::document::source::{Spot, shown};
 use crate::document::{Fields, millis};
 use crate::expression::template::Template;
 use crate::machine::model::{Kind, Operation, StateIndex};
-use crate::schedule::{CatchUp, Cron, Overlap};
-use crate::source::{Spot, shown};
+use crate::time::schedule::{CatchUp, Cron, Overlap};
 
 impl<'n> Loader<'n> {
     /// Reads all definitions, and hangs each on the state that triggers it.
@@ -73,7 +73,7 @@ impl<'n> Loader<'n> {
         if fields.flag("requiresApproval") == Some(true)
             && let Some(spot) = fields.get("requiresApproval")
         {
-            let detail = "`requiresApproval: true` cannot be honoured yet";
+            let detail = "`requiresApproval: true` is not supported yet";
             self.findings
                 .error(&spot.key_place(), "not-supported", detail, "remove it");
         }
@@ -129,7 +129,7 @@ impl<'n> Loader<'n> {
             Ok(cron) => cron,
             Err(error) => {
                 let message = error.to_string();
-                let (detail, remedy) = message.split_once("; ").unwrap_or((&message, "mend the schedule"));
+                let (detail, remedy) = message.split_once("; ").unwrap_or((&message, "fix the schedule"));
                 self.findings.error(&written.place(), "bad-schedule", detail, remedy);
                 return None;
             }
@@ -137,7 +137,7 @@ impl<'n> Loader<'n> {
         if cron.never_fires() {
             let detail = format!("schedule `{}` never fires: no such date exists", shown(written.text()?));
             self.findings
-                .error(&written.place(), "never-fires", detail, "mend the day or the month");
+                .error(&written.place(), "never-fires", detail, "fix the day or the month");
         }
         let overlap = match fields.text("overlap") {
             Some("queue") => Overlap::Queue,

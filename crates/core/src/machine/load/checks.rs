@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::limits::DefinitionLimits;
 use super::loader::Loader;
 use crate::document::Fields;
+use crate::document::source::Place;
+use crate::document::source::{Spot, shown};
 use crate::machine::model::{Kind, StateIndex};
-use crate::source::Place;
-use crate::source::{Spot, shown};
 use crate::text::{TAGS_MAX, check_limit_key};
 
 impl Loader<'_> {

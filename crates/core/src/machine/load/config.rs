@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::loader::Loader;
 use crate::action::cost::{self, COST_ESTIMATE};
 use crate::action::{ConfigProblem, Fault, SecretRules};
+use crate::document::source::{Place, shown};
 use crate::document::{Findings, Severity};
-use crate::source::{Place, shown};
 
 /// Knows what the runners of this process accept.
 pub trait ConfigCheck: SecretRules {

@@ -3,9 +3,9 @@
 use super::keys::RETRY;
 use super::loader::Loader;
 use crate::action::retry::MAX_DELAY_DEFAULT;
+use crate::document::source::Spot;
 use crate::document::{Fields, millis};
-use crate::duration::Millis;
-use crate::source::Spot;
+use crate::time::duration::Millis;
 
 impl<'n> Loader<'n> {
     /// Names all of them.

@@ -6,13 +6,13 @@ use super::config::ConfigCheck;
 use super::keys::MACHINE;
 use super::limits::DefinitionLimits;
 use super::loader::Loader;
+use crate::document::json;
+use crate::document::source::Spot;
+use crate::document::source::{self, Document, Format};
 use crate::document::{self, Finding, Findings, Reader, Shape};
-use crate::json;
 use crate::machine::lint::lint;
 use crate::machine::model::Machine;
 use crate::machine::state_set::STATES_CEILING;
-use crate::source::Spot;
-use crate::source::{self, Document, Format};
 
 /// What a load gives.
 #[derive(Debug)]

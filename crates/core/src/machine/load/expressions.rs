@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::loader::Loader;
 use super::notes::{Site, Use};
+use crate::document::json;
+use crate::document::source::Limits;
+use crate::document::source::{Spot, shown};
 use crate::expression::logic::Logic;
 use crate::expression::scope::Path;
 use crate::expression::template::{LATE_ROOTS, Template};
-use crate::json;
 use crate::machine::context::ROOTS;
 use crate::machine::model::StateIndex;
-use crate::source::Limits;
-use crate::source::{Spot, shown};
 
 /// The operators of `JSONLogic` that read a path.
 const READERS: [&str; 5] = ["var", "val", "exists", "missing", "missing_some"];
@@ -110,7 +110,7 @@ impl<'n> Loader<'n> {
         for (pointer, message) in errors {
             let (detail, remedy) = message
                 .split_once("; ")
-                .unwrap_or((message, "mend the expression between the braces"));
+                .unwrap_or((message, "fix the expression between the braces"));
             self.findings
                 .error(&spot.inside(pointer), "bad-template", detail, remedy);
         }

@@ -3,11 +3,11 @@
 use super::keys::HOOK;
 use super::loader::Loader;
 use crate::document::Fields;
+use crate::document::source::{Spot, shown};
 use crate::expression::scope::Path;
 use crate::expression::template::Template;
 use crate::machine::event::is_reserved;
 use crate::machine::hook::{Hook, REQUEST_FIELDS, REQUEST_ROOT, SECRETS_ROOT, Verify};
-use crate::source::{Spot, shown};
 
 /// More hooks than any machine needs.
 const HOOKS_MAX: usize = 64;
@@ -56,7 +56,7 @@ impl<'n> Loader<'n> {
             && kind.text().is_some_and(is_reserved)
         {
             let detail = format!(
-                "messages of type `{}` come from the engine only",
+                "only Sprag sends messages of type `{}`",
                 shown(kind.text().unwrap_or_default())
             );
             self.findings

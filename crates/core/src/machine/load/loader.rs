@@ -7,11 +7,11 @@ use super::keys::MACHINE;
 use super::notes::Notes;
 use crate::document::Fields;
 use crate::document::Findings;
+use crate::document::source::Spot;
 use crate::machine::digest::digest;
 use crate::machine::model::Machine;
 use crate::machine::sets::TransitionReach;
 use crate::machine::state_set::StateSet;
-use crate::source::Spot;
 
 /// A load under way.
 pub(super) struct Loader<'n> {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::keys::MAIL;
 use super::loader::Loader;
 use crate::document::Fields;
+use crate::document::source::{Spot, shown};
 use crate::expression::template::Template;
-use crate::source::{Spot, shown};
 
 /// The type of the actions that send mail.
 const EMAIL: &str = "email";

@@ -2,11 +2,11 @@
 //! names what.
 
 use crate::document::Fields;
+use crate::document::source::Place;
+use crate::document::source::Spot;
 use crate::expression::scope::Path;
 use crate::expression::template::Template;
 use crate::machine::model::{StateIndex, TransitionIndex};
-use crate::source::Place;
-use crate::source::Spot;
 
 /// The notes of one load.
 #[derive(Debug, Default)]

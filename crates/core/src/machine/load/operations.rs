@@ -4,9 +4,9 @@ use super::keys::{OPERATION, RAISE};
 use super::loader::Loader;
 use super::notes::Site;
 use crate::document::Fields;
+use crate::document::source::{Spot, shown};
 use crate::expression::template::Template;
 use crate::machine::model::Operation;
-use crate::source::{Spot, shown};
 
 impl<'n> Loader<'n> {
     /// One operation or a list of them.

@@ -6,8 +6,8 @@ use super::keys::STATE;
 use super::loader::Loader;
 use super::notes::Site;
 use crate::document::Fields;
+use crate::document::source::{Spot, shown};
 use crate::machine::model::{Depth, Kind, State, StateIndex};
-use crate::source::{Spot, shown};
 use serde_json::Value;
 
 /// Where a state stands among the others.
@@ -194,8 +194,12 @@ impl<'n> Loader<'n> {
             let path = shown(self.machine.display_path(target));
             if self.machine.is_history(target) {
                 let detail = format!("`{path}` is a history state, and so cannot be where one leads");
-                self.findings
-                    .error(&place, "bad-history", detail, "add a `target` that is no history state");
+                self.findings.error(
+                    &place,
+                    "bad-history",
+                    detail,
+                    "add a `target` that is not a history state",
+                );
             } else if !self.machine.is_descendant(target, parent) {
                 let detail = format!("`{path}` does not lie inside `{}`", self.machine.display_path(parent));
                 self.findings.error(

@@ -4,8 +4,8 @@
 //! a path from the root; at last a name that only one state of the machine has.
 
 use super::loader::Loader;
+use crate::document::source::{Spot, shown};
 use crate::machine::model::{Kind, Machine, StateIndex};
-use crate::source::{Spot, shown};
 
 /// Why a target means no state.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -178,7 +178,7 @@ fn asked_for_less(seen: &Seen<'_>) -> Option<Advice> {
     Some(Advice {
         code: "rate-limited",
         text: format!(
-            "{} of {} attempts were told to slow down: give the action a `rate` under `limits`",
+            "{} of {} attempts reached a rate limit of the called service: give the action a `rate` under `limits`",
             percent(part),
             tally.attempts
         ),

@@ -5,8 +5,8 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Answer, Operation, Shape, text, whole};
-use crate::body::NoFields;
 use crate::problem::Code;
+use crate::request::body::NoFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "executions";

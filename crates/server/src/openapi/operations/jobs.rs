@@ -5,8 +5,8 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape};
-use crate::body::NoFields;
 use crate::handlers::dead_letters::Bulk;
+use crate::request::body::NoFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "jobs";
@@ -83,7 +83,7 @@ pub(crate) fn pause() -> Operation {
 }
 
 pub(crate) fn resume() -> Operation {
-    change("resumeJob", "Let a job continue")
+    change("resumeJob", "Resume a job")
 }
 
 pub(crate) fn cancel() -> Operation {

@@ -5,8 +5,8 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape};
-use crate::body::NoFields;
 use crate::handlers::switches::On;
+use crate::request::body::NoFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "kill switches";

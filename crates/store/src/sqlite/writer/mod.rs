@@ -9,8 +9,8 @@ use std::sync::Arc;
 use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
-use sprag_core::audit::Head;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use super::backup::Copying;

@@ -5,8 +5,8 @@
 
 use std::task::{Context, Poll, ready};
 
-use sprag_core::audit::Head;
 use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, Paged};
