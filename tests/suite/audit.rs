@@ -140,8 +140,9 @@ fn the_same_is_found_on_postgresql_by_a_server() {
         return;
     }
     let postgres = Postgres::shared();
-    let database = postgres.database();
-    let product = Product::start_on(&postgres.url(&database), &[]).unwrap();
+    let url = postgres.database();
+    let database = url.rsplit('/').next().unwrap_or_default().to_owned();
+    let product = Product::start_on(&url, &[]).unwrap();
     decide(&product);
     let server = format!("http://{}", product.address());
     let folder = tempfile::tempdir().unwrap();
@@ -191,17 +192,16 @@ fn a_crash_at_any_commit_leaves_no_decision_without_its_entry_and_no_entry_witho
 
 /// Decides until the failpoint ends the process, and compares the audit with what is stored. Says whether it crashed.
 fn crash_at(store: &Path, failpoint: &str) -> bool {
-    let product = match Product::try_start(store, &[("SPRAG_FAILPOINT", failpoint)]) {
-        Ok(product) => product,
-        Err(_) => Product::start(store, &[]),
-    };
-    let crashed = pause_and_resume(&mut product.client()).is_err();
-    let product = if crashed {
+    let started = Product::try_start(store, &[("SPRAG_FAILPOINT", failpoint)]);
+    let survived = started.ok().and_then(|product| {
+        if pause_and_resume(&mut product.client()).is_ok() {
+            return Some(product);
+        }
         product.ended(GUARD);
-        Product::start(store, &[])
-    } else {
-        product
-    };
+        None
+    });
+    let crashed = survived.is_none();
+    let product = survived.unwrap_or_else(|| Product::start(store, &[]));
     compare(&product, failpoint);
     crashed
 }

@@ -30,7 +30,7 @@ actions:
     type: noop
     triggerState: a
     config: { to: here }
-    retryPolicy: { maxAttempts: 2, backoff: fixed, initialDelay: 1h }
+    retryPolicy: { maxAttempts: 2, baseDelay: 3600000, maxDelay: 3600000 }
 ";
 
 fn ada(reason: Option<&str>) -> Arc<Caller> {
@@ -100,7 +100,7 @@ fn start() -> Start {
 fn letter(rig: &mut Rig) -> ActionId {
     let execution = rig.start("m").id;
     rig.finish("work", Outcome::not_done("not_found", "nobody there"));
-    rig.advance(3_600_000);
+    rig.advance(7_200_000);
     rig.finish("work", Outcome::not_done("not_found", "nobody there"));
     let action = rig.action(execution, "work");
     assert_eq!(action.status, Status::Dead);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use sprag_core::integrity::audit::{Entry, Head, VerbSet, Verifier};
+use sprag_engine::Asker;
 use sprag_wire::{AuditEntry, AuditHeads, Page};
 
 use super::client::Reply;
@@ -77,7 +78,7 @@ async fn a_refused_decision_is_listed_with_its_code() {
     let world = World::start().await;
     let path = "/v1/executions/exe_01m7kydswteqea2dygh6x7t50q/pause";
     world.command(path).await.problem("execution-unknown");
-    world.command("/v1/system/backup").await;
+    world.handle.backup(&Asker::default()).await.unwrap();
     let refused = world.audit("refused = \"execution-unknown\"").await;
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0].verb, "execution.pause");
