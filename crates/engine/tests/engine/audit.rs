@@ -99,9 +99,9 @@ fn start() -> Start {
 /// A dead letter.
 fn letter(rig: &mut Rig) -> ActionId {
     let execution = rig.start("m").id;
-    rig.finish("work", Outcome::not_done("not_found", "nobody there"));
+    rig.finish("work", Outcome::not_done("temporary_failure", "not there now"));
     rig.advance(7_200_000);
-    rig.finish("work", Outcome::not_done("not_found", "nobody there"));
+    rig.finish("work", Outcome::not_done("temporary_failure", "not there now"));
     let action = rig.action(execution, "work");
     assert_eq!(action.status, Status::Dead);
     rig.script.lock().unwrap().jobs.clear();
@@ -162,7 +162,7 @@ fn decisions_about_executions_leave_one_entry_each_with_the_status_before_and_af
 fn decisions_about_actions_and_dead_letters_leave_one_entry_each() {
     let mut rig = Rig::new(WORK);
     let one = rig.start("m").id;
-    rig.finish("work", Outcome::not_done("not_found", "nobody there"));
+    rig.finish("work", Outcome::not_done("temporary_failure", "not there now"));
     let action = rig.action(one, "work").id;
     let (_, entry) = done(&mut rig, RetryNow(action), Verb::RetryNow);
     assert_eq!(entry.decision.before.as_deref(), Some("retrying, generation 0"));
