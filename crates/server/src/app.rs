@@ -107,12 +107,12 @@ impl App {
     /// An execution, once it is closed if there is something to wait for. A server that goes down waits no longer.
     pub(crate) async fn execution(&self, id: ExecutionId, wait: Option<Duration>) -> Result<Execution, Refusal> {
         let Some(wait) = wait else {
-            return self.engine.execution(id).await;
+            return self.engine.read().execution(id).await;
         };
         tokio::select! {
             biased;
             view = self.engine.wait_closed(id, wait) => view,
-            () = closed(self.closing.clone()) => self.engine.execution(id).await,
+            () = closed(self.closing.clone()) => self.engine.read().execution(id).await,
         }
     }
 
@@ -126,7 +126,7 @@ impl App {
         tokio::select! {
             biased;
             view = self.engine.wait_closing(id, closing, wait) => view,
-            () = closed(self.closing.clone()) => self.engine.execution(id).await,
+            () = closed(self.closing.clone()) => self.engine.read().execution(id).await,
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct Fixture {
     pub versions: Vec<Arc<Machine>>,
     /// The types of the messages it knows; one that it does not know comes on top.
     pub messages: &'static [&'static str],
-    /// Whether it continues for ever unless somebody ends it.
+    /// Whether it continues for ever unless a client ends it.
     pub is_endless: bool,
 }
 

@@ -146,7 +146,7 @@ impl Outcome {
         self
     }
 
-    /// What stands in for an outcome that the store refused: it says the same about the effect, as far as an error can,
+    /// The replacement for an outcome that the store refused: it says the same about the effect, as far as an error can,
     /// and holds nothing of what the world said. An effect that happened, or may have, is not tried again.
     #[must_use]
     pub fn not_stored(&self) -> Self {

@@ -19,7 +19,7 @@ impl Reader {
 
     fn judge(&mut self, spot: &Spot<'_>, shape: &Shape) {
         let is_open = spot.text().is_some_and(|text| self.is_open(text));
-        // The name of a rule that is defined elsewhere, as other tools write it. Whoever compiles the rule says so.
+        // The name of a rule that is defined elsewhere, as other tools write it. The compiler of rules reports it.
         let is_named_rule = matches!(shape, Shape::Rule) && spot.value.is_string();
         if is_open || is_named_rule {
             return;

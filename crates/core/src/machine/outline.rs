@@ -16,7 +16,7 @@ const INFIX: [&str; 16] = [
     "==", "===", "!=", "!==", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "in", "and", "or",
 ];
 
-/// A transition, and what stands about it in the definition.
+/// A transition, as the definition describes it.
 #[derive(Clone, Debug)]
 pub(super) struct Edge<'m> {
     /// The compiled one.

@@ -63,7 +63,7 @@ impl Alert {
         Self::about(name, condition.map(Some), action, runners)
     }
 
-    /// The same for what is no dead letter: it is raised by whoever knows of it, with [`Alert::raise`].
+    /// The same for what is no dead letter: the part that observes it raises it with [`Alert::raise`].
     pub fn by_hand(
         name: &str,
         action: &Map<String, Value>,

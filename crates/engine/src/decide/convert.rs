@@ -96,11 +96,11 @@ pub enum Entry {
         /// Why.
         error: String,
     },
-    /// Somebody paused it.
+    /// An operator paused it.
     Paused,
-    /// Somebody resumed it.
+    /// An operator resumed it.
     Resumed,
-    /// Somebody cancelled it.
+    /// An operator cancelled it.
     Cancelled,
     /// Where it is, so that a long history need not be replayed from its beginning.
     Snapshot(Box<Snapshot>),

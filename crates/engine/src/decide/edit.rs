@@ -14,7 +14,7 @@ use sprag_core::expression::template::{Frozen, Template};
 use super::{Decider, Edited, policy_of, timeout_of};
 use crate::requests::{Code, Refusal, RetryDead};
 
-/// What can be named in a configuration that somebody edits.
+/// What can be named in a configuration that an operator edits.
 const LATE: [&str; 2] = ["secrets", "attempt"];
 
 /// Changes the action as a retry asks.

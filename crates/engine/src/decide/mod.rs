@@ -240,7 +240,7 @@ impl<'a> Decider<'a> {
         }
         if is_in_touch {
             let demands = demand::due(&mut self.known.queue, self.at.now);
-            self.batch.statements.extend(demands);
+            self.batch.demands.extend(demands);
         }
         alone
     }

@@ -22,7 +22,7 @@ pub struct InboundHook {
 impl Handle {
     /// The hook of that name in the machine's newest version.
     pub async fn hook(&self, machine: String, name: String) -> Result<InboundHook, Refusal> {
-        let newest = self.compiled_machine(machine, None).await?;
+        let newest = self.read.compiled_machine(machine, None).await?;
         let found = newest.hooks.iter().find(|hook| hook.name == name);
         let hook = found.cloned().ok_or_else(|| unknown(&newest, &name))?;
         let secrets = resolve(self.secrets(), &newest.id, &hook).await?;

@@ -22,7 +22,7 @@ const POLLS_MAX: usize = 2_000;
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are commands")]
 pub(crate) enum Wake {
-    /// Somebody asks for something, since that microsecond.
+    /// A caller asks for something, since that microsecond.
     Command(Command, u64),
     /// A batch was written beside the lane.
     Written,

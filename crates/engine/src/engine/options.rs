@@ -21,7 +21,7 @@ pub struct Options {
     pub alerts: Vec<Alert>,
     /// The verbs of the audit that must have a reason.
     pub reasons: VerbSet,
-    /// Who is told what happened, to draw traces of it; nobody, unless it says otherwise.
+    /// Who is told what happened, to draw traces of it; no exporter, unless set.
     pub traces: Traces,
 }
 

@@ -104,7 +104,7 @@ fn acquire(lane: &mut Lane, claimed: &[Claimed]) -> Result<(), Error> {
         lane.shards.add(*fence, after_short_run);
         lane.known.timers.follow(fence.shard);
         demand::own_shards(&mut lane.known.queue, lane.shards.all());
-        lane.known.queue.permits.homes.go_blind();
+        lane.known.queue.permits.shared.go_blind();
         tracing::debug!(shard = fence.shard.0, epoch = fence.epoch, "shard acquired");
         lane.loader()?.gather_shard(fence.shard)?;
     }

@@ -44,7 +44,7 @@ impl Scope {
         }
     }
 
-    /// Whether all actions of a type are in it, whoever they belong to: then whole lines are.
+    /// Whether all actions of a type are in it, of every execution: then whole queues are.
     pub fn covers_type(&self, kind: &str) -> bool {
         match self {
             Self::All => true,

@@ -6,14 +6,13 @@ use sprag_core::time::Timestamp;
 use sprag_store::traits::{AuditKey, Reader, SCAN_MAX};
 use sprag_store::{Error, Page, Paged, ReadKind, ShardId};
 
-use crate::engine::Asker;
-use crate::engine::handle::Handle;
-use crate::requests::{Record, Refusal};
+use super::handle::ReadHandle;
+use crate::requests::Refusal;
 
 /// Entries that are read at once.
 const PAGE: usize = 500;
 
-impl Handle {
+impl ReadHandle {
     /// Entries of the audit that meet a condition, newest first. A page may be short and still not be the last.
     pub async fn audit<T: Send + 'static>(
         &self,
@@ -22,7 +21,7 @@ impl Handle {
         limit: usize,
         mut show: impl FnMut(Entry) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, AuditKey>, Refusal> {
-        self.read(ReadKind::Scan, move |reader| {
+        self.query(ReadKind::Scan, move |reader| {
             find(reader, &condition, after, limit, &mut show)
         })
         .await
@@ -30,13 +29,7 @@ impl Handle {
 
     /// The newest entry of every chain that has one, by shard.
     pub async fn audit_heads(&self) -> Result<Vec<Head>, Refusal> {
-        self.read(ReadKind::Point, |reader| reader.audit_heads()).await
-    }
-
-    /// Adds an entry about something that is decided beside the engine. It is durable once this answers, so a caller that
-    /// acts afterwards never acts without it.
-    pub async fn record(&self, record: Record, asker: &Asker) -> Result<(), Refusal> {
-        self.ask_once(record, asker).await.answer
+        self.query(ReadKind::Point, |reader| reader.audit_heads()).await
     }
 }
 

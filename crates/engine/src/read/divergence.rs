@@ -3,7 +3,7 @@
 //!
 //! States are compared by their paths, as a migration maps them; what the other version would have triggered and what it
 //! would have made of the variables counts too. Only what the present version decided is compared: an earlier move was
-//! somebody's word, and the comparison begins anew from where it led.
+//! an operator's decision, and the comparison begins anew from where it led.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use crate::decide::convert::{self, Entry, Moved, Snapshot};
 use crate::decide::state::Head;
 use crate::lane::damaged;
 
-/// Entries that are read at once when somebody looks for a later move. A snapshot ends the search, so it is bounded.
+/// Entries that are read at once to find a later move. A snapshot ends the search, so it is bounded.
 const PAGE: usize = 1_000;
 
 /// Where compiled versions come from.

@@ -11,9 +11,9 @@ use sprag_store::records::Execution;
 use sprag_store::traits::{Reader, SCAN_MAX, Search};
 use sprag_store::{Page, Paged};
 
+use super::handle::ReadHandle;
 use crate::decide::convert;
 use crate::decide::state::ExecutionState;
-use crate::engine::handle::Handle;
 use crate::lane::damaged;
 use crate::read::open::completed;
 use crate::read::view::ExecutionView;
@@ -38,7 +38,7 @@ impl Row for Standing<'_> {
     }
 }
 
-impl Handle {
+impl ReadHandle {
     /// Executions that meet a condition which names active states, as `show` keeps them. The page ends before the first one
     /// that `show` has no room for.
     pub(crate) fn find_by_state<T>(

@@ -9,8 +9,8 @@ use sprag_store::records::ExecutionStatus;
 
 use super::audit::{Audit, action_status};
 use super::idempotency::stored_answer;
-use super::{Answer, Code, Refusal, Request, Route, Subject};
-use crate::decide::{Decider, ExecutionChange, Reads};
+use super::{Answer, Code, Refusal, Request, Route};
+use crate::decide::{Decider, ExecutionChange};
 use crate::read::view::{self, ActionView};
 
 /// Let a retrying or scheduled action be due now.
@@ -36,17 +36,10 @@ impl Request for RetryNow {
         Audit::<Self>::new(|_| Verb::RetryNow, |request| request.0.to_string())
             .changing(|request, decider, _| action_status(decider, request.0)),
     );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -68,17 +61,10 @@ impl Request for CancelAction {
         Audit::<Self>::new(|_| Verb::CancelAction, |request| request.0.to_string())
             .changing(|request, decider, _| action_status(decider, request.0)),
     );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -91,11 +77,7 @@ impl Request for Explain {
     const NAME: &'static str = "explain";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {

@@ -8,7 +8,7 @@ use sprag_core::action::error::kind;
 use sprag_core::ids::{ActionId, ExecutionId};
 
 use super::{AttemptRef, Code, Command, IfRefused, Keep, Overlap, Refusal, Request, Route};
-use crate::decide::{self, Decider, Reads, Turn};
+use crate::decide::{self, Decider, Turn};
 
 /// An attempt ended.
 #[derive(Clone, Debug)]
@@ -26,15 +26,7 @@ impl Request for ReportOutcome {
     const ON_STORE_FAILURE: Keep = Keep::Requeue;
 
     fn route(&self) -> Route {
-        Route::Slot(self.attempt.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.attempt.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.attempt.execution)
+        Route::Execution(self.attempt.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
@@ -77,15 +69,7 @@ impl Request for Checkpoint {
     const NAME: &'static str = "checkpoint";
 
     fn route(&self) -> Route {
-        Route::Slot(self.attempt.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.attempt.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.attempt.execution)
+        Route::Execution(self.attempt.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
@@ -132,15 +116,7 @@ impl Request for Begin {
     const OVERLAP: Overlap = Overlap::Everyday;
 
     fn route(&self) -> Route {
-        Route::Slot(self.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.execution)
+        Route::Execution(self.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
@@ -164,15 +140,7 @@ impl Request for Interrupted {
     const ON_STORE_FAILURE: Keep = Keep::RequeueFirst;
 
     fn route(&self) -> Route {
-        Route::Slot(self.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.execution)
+        Route::Execution(self.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
@@ -191,15 +159,7 @@ impl Request for Overdue {
     const ON_STORE_FAILURE: Keep = Keep::Requeue;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.0.execution)
+        Route::Execution(self.0.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {

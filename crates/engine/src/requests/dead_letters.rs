@@ -14,7 +14,7 @@ use super::idempotency::with;
 use super::jobs::retry_letter;
 use super::{Code, Refusal, Request, RetryLetter, Route, Subject};
 use crate::decide::{Decider, ExecutionChange, LogEntry, Reads, edit, own_limits};
-use crate::jobs::dead_letters::Dealt;
+use crate::jobs::dead_letters::SettledLetter;
 use crate::read::view::ActionView;
 
 /// Retry a dead letter, with a fresh budget of attempts.
@@ -89,7 +89,7 @@ impl Request for RetryDead {
 }
 
 impl Request for RetryLetter {
-    type Answer = Dealt;
+    type Answer = SettledLetter;
     const NAME: &'static str = "retry-letter";
 
     fn route(&self) -> Route {
@@ -100,7 +100,7 @@ impl Request for RetryLetter {
         self.retry.declare(reads);
     }
 
-    fn decide(&self, decider: &mut Decider<'_>) -> Result<Dealt, Refusal> {
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<SettledLetter, Refusal> {
         Ok(retry_letter(decider, self))
     }
 }
@@ -116,17 +116,10 @@ impl Request for Archive {
         Audit::<Self>::new(|_| Verb::ArchiveDeadLetter, |request| request.0.to_string())
             .changing(|request, decider, _| action_status(decider, request.0)),
     );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -176,11 +169,8 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
 /// The action follows the definition of another version.
 fn take_version(decider: &Decider<'_>, action: &mut Action, version: u32) -> Result<(), Refusal> {
     let name = &action.origin.machine;
-    let machine = decider.machine(name, version).ok_or_else(|| {
-        let detail =
-            format!("machine `{name}` has no version {version}; use another version, or omit it for the newest");
-        Refusal::new(Code::VersionUnknown, detail)
-    })?;
+    let machine = decider.machine(name, version);
+    let machine = machine.ok_or_else(|| Refusal::no_version(name, version))?;
     let Some((_, definition)) = machine.action(&action.action_id) else {
         let id = &action.action_id;
         let detail =

@@ -5,10 +5,10 @@ use sprag_core::integrity::audit::Verb;
 use sprag_store::records::ExecutionStatus;
 
 use super::audit::{Audit, execution_status};
-use super::{Code, Keep, Refusal, Request, Route, Subject};
+use super::{Code, Keep, Refusal, Request, Route};
 use crate::decide::convert::Entry;
 use crate::decide::state::ExecutionState;
-use crate::decide::{Decider, ExecutionChange, Reads};
+use crate::decide::{Decider, ExecutionChange};
 use crate::read::view::{self, ExecutionView};
 
 /// Hold decisions and starts. Attempts that run end normally.
@@ -34,17 +34,10 @@ impl Request for Pause {
         Audit::<Self>::new(|_| Verb::PauseExecution, |request| request.0.to_string())
             .changing(|request, decider, _| execution_status(decider, request.0)),
     );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -68,17 +61,10 @@ impl Request for Resume {
         Audit::<Self>::new(|_| Verb::ResumeExecution, |request| request.0.to_string())
             .changing(|request, decider, _| execution_status(decider, request.0)),
     );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -104,17 +90,10 @@ impl Request for Cancel {
         Audit::<Self>::new(|_| Verb::CancelExecution, |request| request.0.to_string())
             .changing(|request, decider, _| execution_status(decider, request.0)),
     );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -136,15 +115,7 @@ impl Request for Continue {
     const ON_STORE_FAILURE: Keep = Keep::Requeue;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.0)
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {

@@ -14,7 +14,7 @@ use super::dead_letters::retry_dead;
 use super::idempotency::{stored_answer, with};
 use super::{Answer, Code, Command, IfRefused, Refusal, Request, RetryDead, Route, Subject};
 use crate::decide::{Decider, LogEntry, Reads};
-use crate::jobs::dead_letters::{Dealt, Fate, RetryLetter, result_of};
+use crate::jobs::dead_letters::{Fate, RetryLetter, SettledLetter, result_of};
 use crate::jobs::{AGAIN_MILLIS, CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
 
 /// How far the clocks of nodes may be apart, in milliseconds. A dead letter that another node's clock saw die so soon after
@@ -25,7 +25,7 @@ impl Answer for Box<JobView> {
     stored_answer!("job");
 }
 
-impl Answer for Dealt {
+impl Answer for SettledLetter {
     stored_answer!("letter");
 }
 
@@ -94,13 +94,10 @@ impl Request for PauseJob {
         Audit::<Self>::new(|_| Verb::PauseJob, |request| request.0.to_string())
             .changing(|request, decider, _| job_status(decider, request.0)),
     );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Control
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Job(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -124,13 +121,10 @@ impl Request for ResumeJob {
         Audit::<Self>::new(|_| Verb::ResumeJob, |request| request.0.to_string())
             .changing(|request, decider, _| job_status(decider, request.0)),
     );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Control
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Job(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -155,13 +149,10 @@ impl Request for CancelJob {
         Audit::<Self>::new(|_| Verb::CancelJob, |request| request.0.to_string())
             .changing(|request, decider, _| job_status(decider, request.0)),
     );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Control
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Job(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -169,7 +160,7 @@ impl Request for CancelJob {
         for letter in std::mem::take(&mut job.body.elsewhere) {
             let detail =
                 "the job was cancelled before another node answered; that node may have retried the dead letter";
-            note(decider, &mut job, Dealt::failed(letter, detail.to_owned()));
+            note(decider, &mut job, SettledLetter::failed(letter, detail.to_owned()));
         }
         job.finish(JobStatus::Cancelled, decider.now());
         Ok(put(decider, job))
@@ -234,7 +225,7 @@ pub struct LettersSettled {
     /// Which job.
     pub job: JobId,
     /// Those that were settled.
-    pub dealt: Vec<Dealt>,
+    pub settled: Vec<SettledLetter>,
 }
 
 impl Request for LettersSettled {
@@ -249,19 +240,19 @@ impl Request for LettersSettled {
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
         let now = decider.now();
         let again_at = now.plus(AGAIN_MILLIS);
-        if self.dealt.is_empty() {
+        if self.settled.is_empty() {
             decider.known.jobs.ask_again(self.job, again_at);
             return Ok(());
         }
         let Some(mut job) = find(decider, self.job) else {
             return Ok(());
         };
-        for dealt in &self.dealt {
+        for settled in &self.settled {
             let all = &mut job.body.elsewhere;
             // A dead letter that was asked about twice may be answered twice.
-            if let Some(position) = all.iter().position(|letter| *letter == dealt.letter) {
+            if let Some(position) = all.iter().position(|letter| *letter == settled.letter) {
                 all.remove(position);
-                note(decider, &mut job, dealt.clone());
+                note(decider, &mut job, settled.clone());
                 job.updated_at = now;
             }
         }
@@ -335,8 +326,8 @@ fn retry_letters(decider: &mut Decider<'_>, job: &mut Job, step: &JobStep) {
     let asked = job.letters(step.letters.clone());
     for &letter in &step.letters {
         if decider.shards.owns(letter.slot()) {
-            let dealt = retry_letter(decider, &RetryLetter::of(&asked, letter));
-            note(decider, job, dealt);
+            let settled = retry_letter(decider, &RetryLetter::of(&asked, letter));
+            note(decider, job, settled);
         } else {
             // Its shard went since the page was read.
             job.body.elsewhere.push(letter);
@@ -398,7 +389,7 @@ fn judge_canaries(decider: &mut Decider<'_>, job: &mut Job, letters: &[ActionId]
 }
 
 /// Retries a dead letter for a job.
-pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> Dealt {
+pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> SettledLetter {
     let RetryLetter { job: _, made_at, retry } = letter;
     let found = decider.find_action(retry.action);
     let made_at = if decider.shards.is_whole() {
@@ -419,7 +410,7 @@ pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> D
         Some(Err(refusal)) if was_dead => (Fate::Failed, Some(refusal.detail)),
         Some(Err(refusal)) => (Fate::Skipped, Some(refusal.detail)),
     };
-    Dealt {
+    SettledLetter {
         letter: retry.action,
         fate,
         detail,
@@ -427,8 +418,8 @@ pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> D
 }
 
 /// Notes what became of a dead letter, as an item of the job.
-fn note(decider: &mut Decider<'_>, job: &mut Job, dealt: Dealt) {
-    let Dealt { letter, fate, detail } = dealt;
+fn note(decider: &mut Decider<'_>, job: &mut Job, settled: SettledLetter) {
+    let SettledLetter { letter, fate, detail } = settled;
     let Some(result) = result_of(fate) else { return };
     let counts = &mut job.body.counts;
     counts.matched += 1;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use sprag_core::action::error::kind;
 use sprag_core::action::{Lease, Outcome};
 use sprag_core::expression::template::Frozen;
-use sprag_core::ids::{AttemptId, ExecutionId};
+use sprag_core::ids::AttemptId;
 
 use super::attempts::{checkpoint, timed_out};
 use super::idempotency::stored_answer;
@@ -114,11 +114,7 @@ impl Request for Finish {
     const NAME: &'static str = "finish";
 
     fn route(&self) -> Route {
-        Route::Slot(self.attempt.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.leased(self.attempt);
+        Route::Attempt(self.attempt)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Finished, Refusal> {
@@ -164,11 +160,7 @@ impl Request for LeasedConfig {
     const NAME: &'static str = "leased-config";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.leased(self.0);
+        Route::Attempt(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -196,15 +188,7 @@ impl Request for LeaseOver {
     const NAME: &'static str = "lease-over";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.0.execution)
+        Route::Execution(self.0.execution)
     }
 
     /// The runner was silent for as long as the lease: what became of the attempt is unknown.

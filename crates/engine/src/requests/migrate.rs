@@ -73,11 +73,8 @@ impl Request for Migrate {
         };
         let name = Arc::clone(&state.head.machine);
         let version = self.version.or_else(|| decider.newest(&name)).unwrap_or(1);
-        let target = decider.machine(&name, version).ok_or_else(|| {
-            let detail =
-                format!("machine `{name}` has no version {version}; use another version, or omit it for the newest");
-            Refusal::new(Code::VersionUnknown, detail)
-        })?;
+        let target = decider.machine(&name, version);
+        let target = target.ok_or_else(|| Refusal::no_version(&name, version))?;
         changed(decider, self.execution, |change| {
             migrate(change, self, &target, version)
         })

@@ -21,6 +21,7 @@ mod limits;
 mod migrate;
 mod once;
 mod queue;
+mod refusal;
 mod send;
 mod start;
 mod switches;
@@ -34,9 +35,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use sprag_core::access::Caller;
 use sprag_core::action::Action;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
-use sprag_store::ShardId;
 use tokio::sync::oneshot;
 
 pub use self::actions::{CancelAction, Explain, RetryNow};
@@ -52,6 +52,7 @@ pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig};
 pub use self::limits::{ClearLimit, ListLimits, SetLimit};
 pub use self::migrate::Migrate;
 pub use self::queue::ShowQueue;
+pub use self::refusal::Refusal;
 pub use self::send::{SendMessage, Sent, Target};
 pub use self::start::Start;
 pub(crate) use self::start::start_version;
@@ -64,7 +65,7 @@ use crate::decide::{Decider, Known, Reads};
 pub use crate::jobs::RetryAll;
 pub use crate::jobs::dead_letters::RetryLetter;
 pub use crate::leases::Poll;
-pub use crate::limits::{Heard, Statement};
+pub use crate::limits::{GrantReceived, LimitDemand};
 use crate::read::view::ExecutionView;
 
 /// Something that a lane decides.
@@ -84,22 +85,24 @@ pub trait Request: Listed + Clone + Debug + Send + 'static {
     /// What becomes of a request of the engine's own when the store fails.
     const ON_STORE_FAILURE: Keep = Keep::Drop;
 
-    /// Which shard decides it.
+    /// Whether it acts once under an idempotency key, and its target says all about it.
+    const KEYED_BY_TARGET: bool = false;
+
+    /// What it is about, and so which shard decides it.
     fn route(&self) -> Route;
 
-    /// What must be in memory when it is decided. Called again after each round of loading.
+    /// What must be in memory when it is decided, if not just its target. Called again after each round of loading.
     fn reads(&self, reads: &mut Reads<'_>) {
-        let _ = reads;
+        self.route().reads(reads);
     }
 
     /// What makes two of them the same under one idempotency key; none where it acts once by itself or changes nothing.
     fn subject(&self) -> Option<Subject> {
-        None
-    }
-
-    /// The execution that the engine's own request is about: the lane sets it aside if the store refuses the request.
-    fn execution(&self) -> Option<ExecutionId> {
-        None
+        let target = self.route().target().filter(|_| Self::KEYED_BY_TARGET)?;
+        Some(Subject {
+            target: Value::String(target),
+            body: Value::Null,
+        })
     }
 
     /// Decides it.
@@ -131,11 +134,19 @@ pub enum Keep {
     RequeueFirst,
 }
 
-/// Which shard decides a request.
+/// What a request is about, and so which shard decides it. An execution, an action or an attempt is in memory by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
+    /// An execution.
+    Execution(ExecutionId),
+    /// An action, with its execution.
+    Action(ActionId),
+    /// An attempt that a program may have leased, with its execution.
+    Attempt(AttemptId),
     /// The shard of a slot.
     Slot(Slot),
+    /// A job, in the control shard.
+    Job(JobId),
     /// The control shard: definitions, switches, limits and jobs.
     Control,
     /// Any lane.
@@ -149,10 +160,40 @@ impl Route {
     /// without a key of its own belongs.
     pub fn slot(self, once: Option<Slot>) -> Option<Slot> {
         match self {
+            Self::Execution(id) => Some(id.slot()),
+            Self::Action(id) => Some(id.slot()),
+            Self::Attempt(id) => Some(id.slot()),
             Self::Slot(slot) => Some(slot),
-            Self::Control => Some(Slot::default()),
+            Self::Job(_) | Self::Control => Some(Slot::default()),
             Self::Any => None,
             Self::NewExecution => once,
+        }
+    }
+
+    /// The execution that is named outright. The lane sets it aside if the store refuses a request of the engine's own.
+    pub(crate) fn execution(self) -> Option<ExecutionId> {
+        match self {
+            Self::Execution(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    fn reads(self, reads: &mut Reads<'_>) {
+        match self {
+            Self::Execution(id) => _ = reads.execution(id),
+            Self::Action(id) => _ = reads.action(id),
+            Self::Attempt(id) => reads.leased(id),
+            Self::Slot(_) | Self::Job(_) | Self::Control | Self::Any | Self::NewExecution => {}
+        }
+    }
+
+    fn target(self) -> Option<String> {
+        match self {
+            Self::Execution(id) => Some(id.to_string()),
+            Self::Action(id) => Some(id.to_string()),
+            Self::Attempt(id) => Some(id.to_string()),
+            Self::Job(id) => Some(id.to_string()),
+            Self::Slot(_) | Self::Control | Self::Any | Self::NewExecution => None,
         }
     }
 }
@@ -164,16 +205,6 @@ pub struct Subject {
     pub target: Value,
     /// The rest of the request.
     pub body: Value,
-}
-
-impl Subject {
-    /// A request that consists of its target.
-    pub(crate) fn bare(target: &impl ToString) -> Self {
-        Self {
-            target: Value::String(target.to_string()),
-            body: Value::Null,
-        }
-    }
 }
 
 /// What to decide in the place of a request whose row the store refuses.
@@ -307,7 +338,6 @@ pub(crate) trait AnyCall {
     fn slot(&self) -> Option<Slot>;
     fn route(&self) -> Route;
     fn has_caller(&self) -> bool;
-    fn execution(&self) -> Option<ExecutionId>;
     fn reads(&self, reads: &mut Reads<'_>);
     fn decide(&mut self, decider: &mut Decider<'_>);
     fn refresh(&mut self, known: &Known, now: Timestamp);
@@ -358,10 +388,6 @@ impl<R: Request> AnyCall for Call<R> {
 
     fn has_caller(&self) -> bool {
         self.sender.is_some()
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        self.request.execution()
     }
 
     fn reads(&self, reads: &mut Reads<'_>) {
@@ -529,62 +555,12 @@ impl AttemptRef {
     }
 }
 
-/// Why something was refused. Codes are stable and have a page each.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{detail}")]
-pub struct Refusal {
-    /// The stable name.
-    pub code: Code,
-    /// What, with the value.
-    pub detail: String,
-    /// Where in what was sent, as JSON pointers, with what is wrong there.
-    pub errors: Vec<(String, String)>,
-    /// The shard whose owner must be asked: this node decided nothing.
-    pub elsewhere: Option<ShardId>,
-    /// The machine that does not exist, where that is why.
-    pub unknown_machine: Option<Box<str>>,
-}
-
-impl Refusal {
-    /// A refusal that points nowhere in particular.
-    pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self {
-            code,
-            detail: detail.into(),
-            errors: Vec::new(),
-            elsewhere: None,
-            unknown_machine: None,
-        }
-    }
-
-    /// A refusal of one field.
-    pub(crate) fn at(pointer: &str, code: Code, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        Self {
-            errors: vec![(pointer.to_owned(), detail.clone())],
-            ..Self::new(code, detail)
-        }
-    }
-
-    /// The refusal of a request that another node decides.
-    pub(crate) fn elsewhere(shard: ShardId) -> Self {
-        let detail = format!(
-            "shard {} belongs to another node, or to none at the moment; try again in a moment",
-            shard.0
-        );
-        Self {
-            elsewhere: Some(shard),
-            ..Self::new(Code::ShardMoved, detail)
-        }
-    }
-}
-
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
-    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, Statement,
+    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LimitDemand,
     ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Record,
     // The engine's own.
-    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, Heard, Rejoin,
+    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, GrantReceived, Rejoin,
     Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob,
 }
 

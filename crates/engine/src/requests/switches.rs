@@ -292,11 +292,7 @@ impl Request for CancelSwitched {
     const NAME: &'static str = "cancel-switched";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
+        Route::Action(self.0)
     }
 
     /// Cancels the action, if a switch that cancels still holds it.

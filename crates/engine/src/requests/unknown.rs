@@ -17,6 +17,13 @@ impl Refusal {
         Self::new(Code::ActionUnknown, detail)
     }
 
+    /// The machine has no such version.
+    pub(crate) fn no_version(machine: &str, version: u32) -> Self {
+        let detail =
+            format!("machine `{machine}` has no version {version}; use another version, or omit it for the newest");
+        Self::new(Code::VersionUnknown, detail)
+    }
+
     /// No job has this id.
     pub(crate) fn no_job(id: JobId) -> Self {
         let detail = format!("there is no job `{id}`; check the id, or list the jobs");

@@ -112,7 +112,7 @@ fn read_service<'s>(reader: &mut Reader, object: &Spot<'_>, services: &'s Servic
     None
 }
 
-/// The endpoint under `endpoint`. As written, what stands around its templates is checked already.
+/// The endpoint under `endpoint`. As written, the text around its templates is checked already.
 fn read_endpoint(reader: &mut Reader, object: &Spot<'_>) -> Option<Endpoint> {
     if !object.has("endpoint") {
         return Some(Endpoint::default());

@@ -31,13 +31,13 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let mut write = rows.writer();
     let show = move |entry| write(wire::AuditEntry::from(entry));
-    let found = app.engine.audit(condition, after, page.limit(), show).await?;
+    let found = app.engine.read().audit(condition, after, page.limit(), show).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
 /// `GET /v1/audit/heads`: keep them elsewhere, and a chain that was cut off is found.
 pub(crate) async fn heads(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    let heads = app.engine.audit_heads().await?.into_iter();
+    let heads = app.engine.read().audit_heads().await?.into_iter();
     Ok(ok(&wire::AuditHeads {
         at: app.engine.now(),
         heads: heads.map(wire::AuditHead::from).collect(),

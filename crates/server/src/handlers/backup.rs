@@ -32,7 +32,7 @@ pub(crate) async fn take(
     Who(asker): Who,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    let file = app.engine.backup(&asker).await?;
+    let file = app.engine.operate().backup(&asker).await?;
     let digested = tokio::task::spawn_blocking(move || digested(file)).await;
     let read = digested.unwrap_or_else(|error| Err(std::io::Error::other(error)));
     read.and_then(|(file, digest)| download(file, digest)).map_err(|error| {
@@ -77,5 +77,5 @@ fn download(file: File, digest: String) -> std::io::Result<Response> {
 
 /// `GET /v1/system/restored`: the effects that may repeat, where the store comes from a backup; `null` where not.
 pub(crate) async fn restored(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(ok(&app.engine.restored().await?))
+    Ok(ok(&app.engine.operate().restored().await?))
 }

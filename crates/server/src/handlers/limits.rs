@@ -66,12 +66,12 @@ impl FromParams for ListParams {
 
 /// `GET /v1/limits`: every key that is known, with what counts, runs and waits.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams(page)): Query<ListParams>) -> Answer {
-    Ok(ok(&page.part(app.engine.limit_keys().await?)?))
+    Ok(ok(&page.part(app.engine.operate().limit_keys().await?)?))
 }
 
 /// `GET /v1/limits/{key}`
 pub(crate) async fn show(State(app): State<App>, Path(key): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
-    let view = app.engine.limit_key(&key).await?;
+    let view = app.engine.operate().limit_key(&key).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn set(
     Who(asker): Who,
     Body(Set(numbers)): Body<Set>,
 ) -> Answer {
-    let view = app.engine.set_limit(key, numbers, matches, &asker).await?;
+    let view = app.engine.operate().set_limit(key, numbers, matches, &asker).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }
 
@@ -96,6 +96,6 @@ pub(crate) async fn clear(
     Query(Nothing): Query<Nothing>,
     Who(asker): Who,
 ) -> Answer {
-    let view = app.engine.clear_limit(key, matches, &asker).await?;
+    let view = app.engine.operate().clear_limit(key, matches, &asker).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }

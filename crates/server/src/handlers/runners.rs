@@ -127,7 +127,7 @@ pub(crate) async fn heartbeat(
     Query(Nothing): Query<Nothing>,
     Body(wire::HeartbeatRequest { checkpoint }): Body<wire::HeartbeatRequest>,
 ) -> Answer {
-    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?))
+    Ok(ok(&app.engine.leases().heartbeat(id, checkpoint).await?))
 }
 
 /// That the effect happened.
@@ -156,7 +156,7 @@ pub(crate) async fn complete(
     Query(Nothing): Query<Nothing>,
     Body(Completed(done)): Body<Completed>,
 ) -> Answer {
-    let asked = app.engine.finish(id, Outcome::Done(done)).await;
+    let asked = app.engine.leases().finish(id, Outcome::Done(done)).await;
     Ok(answered(asked, |finished| ok(&finished)))
 }
 
@@ -225,6 +225,6 @@ pub(crate) async fn fail(
     Query(Nothing): Query<Nothing>,
     Body(Failed(outcome)): Body<Failed>,
 ) -> Answer {
-    let asked = app.engine.finish(id, outcome).await;
+    let asked = app.engine.leases().finish(id, outcome).await;
     Ok(answered(asked, |finished| ok(&finished)))
 }

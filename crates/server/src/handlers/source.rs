@@ -64,7 +64,7 @@ impl Source {
                 let machine = loaded.machine.map(Arc::new);
                 machine.ok_or_else(|| Problem::of_findings(loaded.findings))
             }
-            Self::Kept { machine, version } => Ok(app.engine.compiled_machine(machine, version).await?),
+            Self::Kept { machine, version } => Ok(app.engine.read().compiled_machine(machine, version).await?),
         }
     }
 }

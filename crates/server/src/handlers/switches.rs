@@ -83,7 +83,7 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
 
 /// `GET /v1/kill-switches`: those that are on, oldest first.
 pub(crate) async fn list(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(whole(app.engine.switches().await?))
+    Ok(whole(app.engine.operate().switches().await?))
 }
 
 /// `POST /v1/kill-switches`: once it is answered, no attempt in its scope begins.
@@ -103,7 +103,7 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, once: Once, Body(body): B
         lasts,
     };
     Ok(answered(
-        once.engine.switch_on(switch, names, &once.asker).await,
+        once.engine.operate().switch_on(switch, names, &once.asker).await,
         |view| {
             let location = format!("/v1/kill-switches/{}", view.id);
             tagged(view.revision, created(location, &view))
@@ -113,7 +113,7 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, once: Once, Body(body): B
 
 /// `GET /v1/kill-switches/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<SwitchId>, Query(Nothing): Query<Nothing>) -> Answer {
-    let view = app.engine.switch(id).await?;
+    let view = app.engine.operate().switch(id).await?;
     Ok(tagged(view.revision, ok(&view)))
 }
 

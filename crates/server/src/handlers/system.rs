@@ -82,12 +82,13 @@ pub(crate) async fn healthy() -> Response {
 /// `GET /readyz`: the lane answers and the store can be read.
 pub(crate) async fn ready(State(app): State<App>) -> Answer {
     let not_ready = |refusal: sprag_engine::requests::Refusal| Problem::new(Code::NotReady, refusal.detail);
-    app.engine.queue_in_memory().await.map_err(not_ready)?;
+    app.engine.operate().queue_in_memory().await.map_err(not_ready)?;
     app.engine
+        .read()
         .execution_by_key(String::new(), String::new())
         .await
         .map_err(not_ready)?;
-    Ok(ok(&well(wire::HealthStatus::Ready, app.engine.notes())))
+    Ok(ok(&well(wire::HealthStatus::Ready, app.engine.read().notes())))
 }
 
 /// `GET /errors/{code}`: the page that a problem's `type` leads to.
@@ -113,7 +114,7 @@ pub(crate) async fn accept_clock(
     Who(asker): Who,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    app.engine.accept_clock(&asker).await?;
+    app.engine.operate().accept_clock(&asker).await?;
     Ok(system(&app))
 }
 
@@ -124,7 +125,7 @@ fn system(app: &App) -> Response {
         version: env!("CARGO_PKG_VERSION").into(),
         store: app.settings.store.clone(),
         limits: bounds(app.engine.limits(), app.settings.body_bytes),
-        notes: app.engine.notes(),
+        notes: app.engine.read().notes(),
         cluster: known.map(|(me, view)| cluster(me, &view, app.engine.now())),
     })
 }

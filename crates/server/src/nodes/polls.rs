@@ -116,7 +116,7 @@ fn others(app: &App) -> Vec<String> {
 
 /// Work of this node.
 pub(crate) async fn ours(app: &App, poll: Poll) -> Result<Vec<Value>, Refusal> {
-    let leased = app.engine.lease(poll).await?;
+    let leased = app.engine.leases().poll(poll).await?;
     Ok(leased.iter().map(|attempt| json!(attempt)).collect())
 }
 

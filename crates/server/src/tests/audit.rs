@@ -78,7 +78,7 @@ async fn a_refused_decision_is_listed_with_its_code() {
     let world = World::start().await;
     let path = "/v1/executions/exe_01m7kydswteqea2dygh6x7t50q/pause";
     world.command(path).await.problem("execution-unknown");
-    world.handle.backup(&Asker::default()).await.unwrap();
+    world.handle.operate().backup(&Asker::default()).await.unwrap();
     let refused = world.audit("refused = \"execution-unknown\"").await;
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0].verb, "execution.pause");

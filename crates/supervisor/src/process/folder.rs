@@ -121,7 +121,7 @@ impl StateFolder {
         log_file(&self.folder.join("logs"), path)
     }
 
-    /// What stands in the environment of its processes.
+    /// The mark of a service: the value in the environment of its processes.
     pub(super) fn mark(&self, path: &str) -> String {
         format!("{}/{path}", self.instance)
     }

@@ -36,7 +36,7 @@ async fn export(engine: Handle, export: Export) {
     let mut written: Vec<Head> = Vec::new();
     loop {
         turns.tick().await;
-        let heads = match engine.audit_heads().await {
+        let heads = match engine.read().audit_heads().await {
             Ok(heads) if heads == written => continue,
             Ok(heads) => heads,
             Err(error) => {

@@ -16,7 +16,7 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
                 .remedy("save it as UTF-8 without a byte order mark"),
         );
     }
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         cursor: Cursor {
             rest: text,
             at: Position::START,
@@ -32,12 +32,12 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
     }
 }
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     cursor: Cursor<'t>,
     budget: Budget,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn value(&mut self) -> Result<Node, ParseError> {
         let at = self.cursor.at;
         self.budget.spend(at, 1)?;

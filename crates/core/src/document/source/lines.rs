@@ -1,4 +1,4 @@
-//! The lines of a YAML document, to turn the parser's marks into positions and to say what stands there.
+//! The lines of a YAML document, to turn the parser's marks into positions and to quote the text there.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ pub fn parse(text: &str, format: Format, limits: &Limits) -> Result<Document, Pa
     parse_node(text, format, limits).map(Node::split)
 }
 
-/// Reads one document whose places nobody will ask for.
+/// Reads one document without keeping its positions.
 pub fn parse_value(text: &str, format: Format, limits: &Limits) -> Result<Value, ParseError> {
     parse_node(text, format, limits).map(Node::into_value)
 }

@@ -13,7 +13,7 @@ use super::number;
 
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
     let breaks = text.match_indices('\n').map(|(index, _)| index + 1);
-    let mut reader = Reader {
+    let mut reader = TomlReader {
         text,
         starts: std::iter::once(0).chain(breaks).collect(),
         budget: Budget::new(limits),
@@ -31,14 +31,14 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
     }
 }
 
-struct Reader<'t> {
+struct TomlReader<'t> {
     text: &'t str,
     /// Where each line begins, in bytes.
     starts: Vec<usize>,
     budget: Budget,
 }
 
-impl Reader<'_> {
+impl TomlReader<'_> {
     fn table(&mut self, table: &DeTable<'_>, at: Position) -> Result<Content, ParseError> {
         self.budget.enter(at)?;
         let mut members: Vec<_> = table.iter().collect();

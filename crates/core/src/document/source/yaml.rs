@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = Lines::of(text);
     lines.refuse_controls()?;
-    let reader = Reader {
+    let reader = YamlReader {
         events: Parser::new_from_str(text),
         lines,
         budget: Budget::new(limits),
@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, ParseError> {
     reader.document()
 }
 
-struct Reader<'t> {
+struct YamlReader<'t> {
     events: Parser<'t, StrInput<'t>>,
     lines: Lines<'t>,
     budget: Budget,
@@ -49,7 +49,7 @@ enum Place {
     Map { key_at: Position },
 }
 
-impl<'t> Reader<'t> {
+impl<'t> YamlReader<'t> {
     fn document(mut self) -> Result<Node, ParseError> {
         let (mut event, mut span) = self.next()?;
         while matches!(event, Event::StreamStart | Event::DocumentStart(_)) {

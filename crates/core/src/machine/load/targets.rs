@@ -17,7 +17,7 @@ pub(in crate::machine) enum Unresolved {
 }
 
 impl Machine {
-    /// The state that `target` means when nobody in particular asks: `#id`, `#machine.path`, a path from the root, or
+    /// The state that `target` means, seen from the root: `#id`, `#machine.path`, a path from the root, or
     /// a name that only one state has.
     pub(crate) fn find(&self, target: &str) -> Option<StateIndex> {
         self.resolve(StateIndex::ROOT, target).ok()

@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use super::{Pattern, VALUE_BYTES_MIN};
 
-/// What stands where something was left out.
+/// The mark of an omission.
 const MARK: &[u8] = "…".as_bytes();
-/// What may stand between the last byte that was kept and the mark: a line break, half a character.
+/// What may come between the last byte that was kept and the mark: a line break, half a character.
 const BESIDE: [&[u8]; 2] = [b"\n", "\u{fffd}".as_bytes()];
 /// How many of them a secret may hold at a cut and still be looked for there.
 const BESIDE_MAX: usize = 4;

@@ -44,7 +44,7 @@ pub(super) fn all(text: &str) -> Vec<View<'_>> {
     views
 }
 
-/// What stands at the beginning of some bytes: how many are an escape, and for what.
+/// The escape at the beginning of some bytes: its length, and its meaning.
 type Escape = Option<(usize, Vec<u8>)>;
 
 impl View<'_> {

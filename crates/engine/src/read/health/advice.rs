@@ -1,4 +1,4 @@
-//! Recommendations: what somebody could change about an action, with the figures that speak for it.
+//! Recommendations: what an operator could change about an action, with the figures that speak for it.
 //!
 //! Each rule looks at one action of one machine and its definition. It says nothing about a handful of occurrences.
 

@@ -94,7 +94,7 @@ impl Shared {
             target: path.to_owned(),
             refused: refused.map(|problem| Cow::Borrowed(problem.code())),
         };
-        let recorded = engine.record(record, asker).await;
+        let recorded = engine.operate().record(record, asker).await;
         // The supervisor is this node's own: no other node can do what was asked.
         recorded.map_err(|refusal| Problem::from(refusal).here())
     }

@@ -6,7 +6,7 @@ use sprag_core::action::Status;
 use sprag_core::ids::ExecutionId;
 use sprag_engine::Options;
 use sprag_engine::lane::member::LEASE_MILLIS;
-use sprag_engine::limits::{Heard, Statement, home_of};
+use sprag_engine::limits::{GrantReceived, LimitDemand, owner_slot};
 use sprag_engine::requests::Command;
 use sprag_store::Page;
 use sprag_store::traits::{ActionQuery, Reader};
@@ -45,7 +45,7 @@ fn crowd(nodes: usize) -> Crowd {
 /// What nodes say to each other gets there and is answered, until they have nothing more to say at this instant.
 fn talk(crowd: &mut Crowd, alive: &[usize]) {
     for _ in 0..50 {
-        let mut said: Vec<(usize, Statement)> = Vec::new();
+        let mut said: Vec<(usize, LimitDemand)> = Vec::new();
         for &node in alive {
             let statements = std::mem::take(&mut crowd.nodes[node].script.lock().unwrap().statements);
             said.extend(statements.into_iter().map(|statement| (node, statement)));
@@ -62,9 +62,9 @@ fn talk(crowd: &mut Crowd, alive: &[usize]) {
     panic!("they never stop talking");
 }
 
-fn hear(crowd: &mut Crowd, alive: &[usize], statement: Statement) -> Heard {
+fn hear(crowd: &mut Crowd, alive: &[usize], statement: LimitDemand) -> GrantReceived {
     let (limit, number) = (statement.limit.clone(), statement.number);
-    let shard = sprag_store::traits::shard_of(home_of(&limit.key), 8);
+    let shard = sprag_store::traits::shard_of(owner_slot(&limit.key), 8);
     let mut homes = alive.iter().copied();
     let home = homes.find(|&node| crowd.nodes[node].lane.fences().any(|fence| fence.shard == shard));
     let allowed = home.and_then(|home| {
@@ -73,7 +73,7 @@ fn hear(crowd: &mut Crowd, alive: &[usize], statement: Statement) -> Heard {
         crowd.run(home);
         answer.try_recv().ok()?.answer.ok()
     });
-    Heard { limit, number, allowed }
+    GrantReceived { limit, number, allowed }
 }
 
 /// Time passes; everybody alive beats, runs and talks.
@@ -145,7 +145,7 @@ fn a_home_that_dies_leaves_the_limit_to_whoever_takes_it_over() {
     }
     talk(&mut crowd, &[0, 1, 2]);
     pass(&mut crowd, 1_000, &[0, 1, 2]);
-    let home = crowd.owner(home_of("crm"));
+    let home = crowd.owner(owner_slot("crm"));
     let alive: Vec<usize> = (0..3).filter(|&node| node != home).collect();
     pass(&mut crowd, LEASE_MILLIS + 4_000, &alive);
     assert_eq!(running(&crowd).len(), 5, "as many as before, among those who are left");
@@ -166,7 +166,7 @@ fn a_home_that_dies_leaves_the_limit_to_whoever_takes_it_over() {
 #[test]
 fn what_a_home_allowed_is_void_once_another_has_taken_its_place() {
     let mut crowd = crowd(2);
-    let home = crowd.owner(home_of("crm"));
+    let home = crowd.owner(owner_slot("crm"));
     let other = 1 - home;
     for _ in 0..3 {
         crowd.start_of(other, "m");
@@ -174,7 +174,7 @@ fn what_a_home_allowed_is_void_once_another_has_taken_its_place() {
     talk(&mut crowd, &[0, 1]);
     assert_eq!(running(&crowd).len(), 3);
     // Somebody else owns the home by now; the node that was allowed has not heard of it.
-    let shard = sprag_store::traits::shard_of(home_of("crm"), 8);
+    let shard = sprag_store::traits::shard_of(owner_slot("crm"), 8);
     sprag_store::CommitStore::acquire(&mut crowd.store.clone(), shard).unwrap();
     let before = running(&crowd);
     crowd.done(other, before[0]);

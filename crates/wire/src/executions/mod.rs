@@ -1,5 +1,15 @@
 //! Executions: starts, messages, status, migration, replay.
 
+mod actions;
+mod history;
+mod waiting;
+
+pub use actions::{
+    Action, ActionStatus, Attempt, Outcome, Queue, QueueDepth, QueueLine, QueuedType, Remark, ResultEvent, SkipReason,
+};
+pub use history::{Cause, Ended, HistoryEntry, Microstep, What};
+pub use waiting::{Lease, Waiting, WaitingFor};
+
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -10,8 +20,7 @@ use sprag_core::document::patch::Operation;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
-use crate::words::words;
-use crate::{ActionStatus, Waiting};
+use crate::values::words::words;
 
 /// The body of a start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,11 @@
 //! The server itself.
 
+mod health;
+mod nodes;
+
+pub use health::{Basis, FailureReason, Figures, HealthReport, Latency, OfAction, OfType, Recommendation, Window};
+pub use nodes::{LetterFate, LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
+
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
@@ -8,7 +14,7 @@ use sprag_core::ids::{ActionId, ExecutionId, NodeId};
 use sprag_core::time::Timestamp;
 
 use crate::ActionStatus;
-use crate::words::words;
+use crate::values::words::words;
 
 /// The health of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use sprag_core::action::{self, ActionError};
 use sprag_core::machine::{self, End, How, TimerKey};
 use sprag_core::time::Timestamp;
 
-use crate::words::words;
+use crate::values::words::words;
 
 /// One entry of an execution's history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

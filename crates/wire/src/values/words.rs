@@ -77,7 +77,7 @@ macro_rules! words {
                 schemars::json_schema!({
                     "type": "string",
                     "enum": Self::WORDS,
-                    "description": $crate::words::described(about, &words),
+                    "description": $crate::values::words::described(about, &words),
                 })
             }
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sprag_core::ids::{AttemptId, NodeId};
 use sprag_core::time::Timestamp;
 
-use crate::words::words;
+use crate::values::words::words;
 
 /// What an execution or an action waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use sprag_core::ids::ActionId;
 use sprag_core::time::Timestamp;
 
-use crate::words::words;
+use crate::values::words::words;
 
 words! {
     /// The window of a report.

@@ -24,7 +24,7 @@ impl Control for Memory {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Nobody cancels a test.
+    /// A test is never cancelled.
     fn cancelled(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }

@@ -60,7 +60,7 @@ impl Runner for Scripted<'_> {
         }
     }
 
-    /// The real runner asks, if somebody is there to answer.
+    /// The real runner asks, if there is an answer.
     fn probe<'r>(&'r self, attempt: Attempt<'r>) -> Option<BoxFuture<'r, Probe>> {
         if self.reach != Reach::Http || !self.script().has_replies() {
             return None;

@@ -8,7 +8,7 @@ use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
 use sprag_core::machine;
 use sprag_core::time::Timestamp;
 
-use crate::words::words;
+use crate::values::words::words;
 use crate::{Lease, Waiting};
 
 words! {

@@ -1,7 +1,7 @@
 //! Action tests: the code that runs actions in earnest triggers, tries and retries one without a store.
 //!
 //! What the definition is frozen to, how secrets are bound, what a runner makes of it, whether and when another
-//! attempt follows: all of that is production code. Only what lies between attempts is different: nobody waits for it.
+//! attempt follows: all of that is production code. Only what lies between attempts is different: the test does not wait for it.
 
 mod line;
 mod scripted;
@@ -37,7 +37,7 @@ pub struct ActionTest<'a> {
     pub subject: &'a Subject,
     /// What it is triggered on.
     pub occasion: &'a Occasion,
-    /// Who performs its attempts; nobody, if no runner serves the type.
+    /// Who performs its attempts; none, if no runner serves the type.
     pub runner: Option<&'a dyn Runner>,
     /// Where its secrets come from.
     pub secrets: &'a dyn SecretSource,
@@ -97,7 +97,7 @@ impl ActionTest<'_> {
 struct Stage<'a> {
     test: &'a ActionTest<'a>,
     mint: Mint,
-    /// Milliseconds that nobody waited for.
+    /// Milliseconds that the test did not wait for.
     skipped: u64,
 }
 

@@ -4,25 +4,24 @@
 //! innermost state that has one is followed for as long as it has no guard. Where a guard, a history state or another
 //! region has a say, nothing is claimed; the bound on microsteps is there for those.
 
-use super::loader::Loader;
+use crate::document::Findings;
+use crate::machine::load::notes::Notes;
 use crate::machine::model::{Kind, Machine, StateIndex, TransitionIndex};
 use crate::machine::sets::{History, Sets};
 use crate::machine::state_set::StateSet;
 
-impl Loader<'_> {
-    /// Names every such cycle once.
-    pub(super) fn check_cycles(&mut self) {
-        let mut walked = StateSet::default();
-        for leaf in self.machine.indexes().filter(|&state| self.machine.is_leaf(state)) {
-            let Some(first) = cycle_from(&self.machine, leaf, &mut walked) else {
-                continue;
-            };
-            let path = self.machine.display_path(self.machine.transition(first).source);
-            let detail = format!("the automatic transitions from `{path}` never come to rest");
-            let remedy = "give one of them a `guard`, or wait for an event";
-            if let Some(place) = self.notes.transitions.get(first.0) {
-                self.findings.error(place, "always-cycle", detail, remedy);
-            }
+/// Names every such cycle once.
+pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {
+    let mut walked = StateSet::default();
+    for leaf in machine.indexes().filter(|&state| machine.is_leaf(state)) {
+        let Some(first) = cycle_from(machine, leaf, &mut walked) else {
+            continue;
+        };
+        let path = machine.display_path(machine.transition(first).source);
+        let detail = format!("the automatic transitions from `{path}` never come to rest");
+        let remedy = "give one of them a `guard`, or wait for an event";
+        if let Some(place) = notes.transitions.get(first.0) {
+            findings.error(place, "always-cycle", detail, remedy);
         }
     }
 }

@@ -6,7 +6,7 @@ use sprag_core::ids::SwitchId;
 use sprag_core::time::Timestamp;
 
 use crate::Duration;
-use crate::words::words;
+use crate::values::words::words;
 
 /// The body of a new kill switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,7 +7,7 @@ use sprag_core::document::patch::Operation;
 use sprag_core::ids::{ActionId, JobId};
 use sprag_core::time::Timestamp;
 
-use crate::words::words;
+use crate::values::words::words;
 use crate::{Action, WaitingFor};
 
 /// The body of a bulk retry.

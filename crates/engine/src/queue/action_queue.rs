@@ -32,7 +32,7 @@ pub(crate) enum Numbers {
 
 /// One line.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ActionQueue {
     pub(crate) kind: String,
     /// What its actions ask of an external runner; none where this process performs them.
     pub(crate) route: Option<Route>,
@@ -47,7 +47,7 @@ pub(crate) struct Line {
     pub(crate) more: bool,
 }
 
-impl Line {
+impl ActionQueue {
     /// The empty line an action belongs to.
     pub(crate) fn of(action: &Action) -> Self {
         Self {
