@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue says so by panicking")]
 
 mod api_call;
+mod audit;
 mod backup;
 mod canary;
 mod clients;

@@ -85,7 +85,7 @@ pub use effects::closings::Closing;
 pub use effects::tasks::SecretSource;
 pub use effects::{Publish, action_test, metrics, runner, traces};
 pub use engine::options::{self, Limits, Options, Retention};
-pub use engine::{Builder, Engine, Handle, InboundHook, LeaseHandle, OperatorHandle, Requirements};
+pub use engine::{Asker, Builder, Engine, Handle, InboundHook, LeaseHandle, OperatorHandle, Requirements};
 pub use read::case::Diagnosis;
 pub use read::follow::{Census, Followed};
 pub use read::handle::ReadHandle;

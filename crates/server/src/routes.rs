@@ -9,7 +9,7 @@ use axum::response::Response;
 use crate::app::App;
 use crate::handlers::workers::handlers as workers;
 use crate::handlers::{
-    actions, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, pages,
+    actions, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics, pages,
     runners, simulate, streams, switches, system,
 };
 use crate::listen::observe::observe;
@@ -61,6 +61,8 @@ fn about_the_server() -> Vec<Route> {
             get(system::machine_schema, doc::system::machine_schema()),
         ),
         ("/v1/system/backup", post(backup::take, doc::system::backup())),
+        ("/v1/audit", get(audit::list, doc::audit::list())),
+        ("/v1/audit/heads", get(audit::heads, doc::audit::heads())),
         ("/v1/system/restored", get(backup::restored, doc::system::restored())),
     ]
 }

@@ -17,9 +17,9 @@ mod values;
 mod workers;
 
 pub use control::{
-    Canary, CanaryState, CaseFile, DryRun, Expected, Job, JobCounts, JobItem, JobResult, JobStatus, JobWaiting, Limit,
-    LimitNumbers, LimitOverride, LimitRequest, Others, Period, RateRequest, RetryAllRequest, RetryRequest, SentRequest,
-    Switch, SwitchMode, SwitchRequest, SwitchStatus,
+    AuditEntry, AuditHead, AuditHeads, Canary, CanaryState, CaseFile, DryRun, Expected, Job, JobCounts, JobItem,
+    JobResult, JobStatus, JobWaiting, Limit, LimitNumbers, LimitOverride, LimitRequest, Others, Period, RateRequest,
+    RetryAllRequest, RetryRequest, SentRequest, Switch, SwitchMode, SwitchRequest, SwitchStatus,
 };
 pub use executions::{
     Action, ActionStatus, AddressedMessage, Attempt, Cause, Divergence, Ended, Execution, ExecutionStatus,

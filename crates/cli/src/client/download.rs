@@ -6,7 +6,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 
 use sprag_core::integrity::digest::{self, Digest};
 
-use super::{Request, problem, read};
+use super::{Request, once, problem, read, reason_value};
 use crate::failure::Failure;
 
 impl Request<'_> {
@@ -21,11 +21,15 @@ impl Request<'_> {
             method,
             url,
             body,
+            reason,
             ..
         } = self;
         let mut request = client.http.request(method, url).header(ACCEPT, "*/*");
         if let Some((media_type, body)) = body {
             request = request.header(CONTENT_TYPE, media_type).body(body);
+        }
+        if let Some(reason) = reason {
+            request = request.header(once::REASON, reason_value(&reason)?);
         }
         if let Some(token) = &client.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));

@@ -14,12 +14,12 @@ pub(crate) mod tls;
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, RETRY_AFTER};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH, RETRY_AFTER};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
 pub(crate) use self::events::{Event, Events, NotOpened};
-pub(crate) use self::once::Once;
+pub(crate) use self::once::{Once, Why};
 use self::retry::{Retry, Tried};
 use crate::failure::Failure;
 use crate::output;
@@ -137,6 +137,7 @@ pub(crate) struct Request<'c> {
     revision: Option<u64>,
     wait: Duration,
     key: Option<String>,
+    reason: Option<String>,
     /// Whether only this process knows the key.
     is_own_key: bool,
 }
@@ -199,6 +200,7 @@ impl Client {
             revision: None,
             wait: Duration::ZERO,
             key: None,
+            reason: None,
             is_own_key: false,
         }
     }
@@ -248,6 +250,13 @@ impl Request<'_> {
         self
     }
 
+    /// For this reason, if one is given.
+    #[must_use]
+    pub(crate) fn why(mut self, why: &Why) -> Self {
+        self.reason.clone_from(&why.reason);
+        self
+    }
+
     /// Sends it and reads what it brings; a refusal is a failure.
     pub(crate) async fn send(self) -> Result<Value, Failure> {
         let client = self.client;
@@ -269,6 +278,7 @@ impl Request<'_> {
             revision,
             wait,
             key,
+            reason,
             is_own_key,
         } = self;
         let mut request = client
@@ -286,6 +296,9 @@ impl Request<'_> {
         }
         if let Some(key) = key {
             request = request.header(once::HEADER, key);
+        }
+        if let Some(reason) = reason {
+            request = request.header(once::REASON, reason_value(reason)?);
         }
         if let Some(token) = &client.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
@@ -309,6 +322,12 @@ impl Request<'_> {
             Err(_) => Err(problem::not_sprag(&client.base, status)),
         }
     }
+}
+
+/// A reason as a header: any text of one line.
+fn reason_value(reason: &str) -> Result<HeaderValue, Failure> {
+    HeaderValue::from_bytes(reason.as_bytes())
+        .map_err(|_| Failure::invalid("the reason has a line break or another control character"))
 }
 
 async fn read(mut response: Response, client: &Client) -> Result<Vec<u8>, Failure> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use sprag_store::{private, sqlite};
 
-use crate::client::Remote;
+use crate::client::{Remote, Why};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, Progress};
 
@@ -24,12 +24,14 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     remote: Remote,
 }
 
 /// Takes a backup of the server.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { to, force, remote } = arguments;
+    let Arguments { to, force, why, remote } = arguments;
     if to.exists() && !force {
         return Err(Failure::invalid(format!("`{}` already exists", to.display()))
             .code("file-exists")
@@ -43,6 +45,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let received = client
         .post(&["system", "backup"])
         .json(&json!({}))
+        .why(why)
         .download(|chunk, total| writing.add(chunk, total))
         .await;
     let finished = received

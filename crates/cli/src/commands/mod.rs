@@ -1,6 +1,7 @@
 //! The commands, by noun and verb.
 
 mod action;
+mod audit;
 mod backup;
 mod completions;
 mod config;
@@ -20,7 +21,7 @@ mod supervise;
 mod switch;
 mod system;
 mod testing;
-mod up;
+pub(crate) mod up;
 
 use std::future::Future;
 
@@ -104,6 +105,9 @@ enum Command {
     /// List and override limits
     #[command(subcommand)]
     Limit(limit::Command),
+    /// List decisions, and check that none was changed
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Back up a running server
     #[command(after_help = "Examples:\n  sprag backup --to sprag-2026-11-15.db")]
     Backup(backup::Arguments),
@@ -163,6 +167,7 @@ impl Sprag {
             Command::Dlq(command) => complete(command.run(output)),
             Command::Switch(command) => complete(command.run(output)),
             Command::Limit(command) => complete(command.run(output)),
+            Command::Audit(command) => complete(command.run(output)),
             Command::Backup(arguments) => complete(backup::run(&arguments, output)),
             Command::Restore(arguments) => restore::run(&arguments, output),
             Command::Migrate(arguments) => migrate::run(&arguments, output),

@@ -186,6 +186,36 @@ pub(super) static KEYS: &[Key] = &[
         ],
     },
     Key {
+        section: "audit",
+        name: "reason",
+        variable: "SPRAG_AUDIT_REASON",
+        shape: TEXTS,
+        default: Some("[]"),
+        about: &[
+            "Decisions that need a reason: verbs such as `\"switch.on\"`, or all verbs of a noun such as `\"switch\"`.",
+            "Sprag refuses such a request without a reason.",
+        ],
+    },
+    Key {
+        section: "audit.heads",
+        name: "file",
+        variable: "SPRAG_AUDIT_HEADS_FILE",
+        shape: Shape::Text,
+        default: None,
+        about: &[
+            "A file to which Sprag appends the heads of the audit, best on another machine. `sprag audit verify",
+            "--heads` reads it. Default: no export.",
+        ],
+    },
+    Key {
+        section: "audit.heads",
+        name: "every",
+        variable: "SPRAG_AUDIT_HEADS_EVERY",
+        shape: Shape::Text,
+        default: Some("\"10m\""),
+        about: &["How often Sprag looks for new entries to export."],
+    },
+    Key {
         section: "telemetry",
         name: "otlpEndpoint",
         variable: "SPRAG_TELEMETRY_OTLP_ENDPOINT",

@@ -4,8 +4,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sprag_core::clock::Manual;
+use sprag_core::integrity::audit::VerbSet;
+use sprag_core::time::duration::Millis;
 use sprag_engine::queue::Caps;
 use sprag_engine::{Limits, Retention};
 use sprag_runners::Registry;
@@ -24,6 +27,7 @@ use super::keys::KEYS;
 use super::layers::{self, Invalid, Layers, Place, Problem};
 use super::providers;
 use crate::commands::Known;
+use crate::commands::up::heads::Export;
 use crate::input;
 use crate::telemetry::Endpoint;
 
@@ -121,6 +125,8 @@ pub(crate) struct Settings {
     pub(crate) engine: sprag_engine::Options,
     /// What happens when actions that matter die; checked once there are runners.
     pub(crate) alerts: Vec<alerts::Entry>,
+    /// Where the heads of the audit go.
+    pub(crate) heads: Option<Export>,
     /// Where traces go, and what the server is called there.
     pub(crate) telemetry: Option<(Endpoint, String)>,
 }
@@ -182,8 +188,12 @@ impl Settings {
                 providers: providers::of(layers),
             },
             secrets: secrets_of(layers),
-            engine: engine_of(layers),
+            engine: sprag_engine::Options {
+                reasons: check.reasons(),
+                ..engine_of(layers)
+            },
             alerts: layers.alerts.clone(),
+            heads: check.heads(),
             telemetry: check.telemetry(),
         };
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
@@ -337,6 +347,28 @@ impl Check<'_> {
         }
     }
 
+    /// Where the heads of the audit go, and how often.
+    fn heads(&mut self) -> Option<Export> {
+        let every = self.value("audit.heads", "every", every_of, || HEADS_EVERY);
+        let file = self.layers.text("audit.heads", "file")?;
+        Some(Export {
+            every,
+            file: PathBuf::from(file),
+        })
+    }
+
+    /// The verbs that must have a reason.
+    fn reasons(&mut self) -> VerbSet {
+        let mut reasons = VerbSet::default();
+        for word in self.texts("audit", "reason") {
+            if let Err(unknown) = reasons.add(&word) {
+                let remedy = "see the list of verbs in docs/audit.md".to_owned();
+                self.problem("audit", "reason", unknown.to_string(), remedy);
+            }
+        }
+        reasons
+    }
+
     fn problem(&mut self, section: &'static str, name: &'static str, detail: String, remedy: String) {
         // Defaults are right, so whatever is wrong was written somewhere.
         if let Some(place) = self.layers.place(section, name) {
@@ -441,6 +473,18 @@ fn secrets_of(layers: &Layers) -> secrets::Options {
             token: vault("token"),
             namespace: vault("namespace"),
         },
+    }
+}
+
+/// How often the heads of the audit are exported, unless the configuration says it.
+const HEADS_EVERY: Duration = Duration::from_mins(10);
+
+fn every_of(text: &str) -> Result<Duration, Wrong> {
+    let parsed = Millis::parse(text).map_err(|problem| problem.to_string());
+    match parsed {
+        Ok(every) if every.get() > 0 => Ok(Duration::from_millis(every.get())),
+        Ok(_) => Err((format!("`{text}` is no time"), "write it as in \"10m\"".to_owned())),
+        Err(problem) => Err((problem, "write it as in \"10m\"".to_owned())),
     }
 }
 

@@ -124,7 +124,7 @@ pub fn storable(text: String) -> String {
 }
 
 /// At most so many bytes of a text, ending with `…` where something was cut off.
-fn cut(text: &str, most: usize) -> String {
+pub(crate) fn cut(text: &str, most: usize) -> String {
     const ELLIPSIS: char = '…';
     if text.len() <= most {
         return text.to_owned();

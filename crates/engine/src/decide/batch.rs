@@ -16,6 +16,7 @@ use super::state::ExecutionState;
 use super::{AttemptJob, Due, LogEntry, Note, Traced, convert};
 use crate::jobs;
 use crate::limits::LimitDemand;
+use crate::requests::audit::Audited;
 use crate::requests::{AttemptRef, Command, Sent};
 
 /// Something that changed: a hint to look, not what there is to see.
@@ -139,6 +140,8 @@ pub(crate) struct Batch {
     pub(crate) traced: Vec<Traced>,
     /// What is to be logged, once it is durable.
     pub(crate) logged: Vec<LogEntry>,
+    /// Decisions of principals, for the audit.
+    pub(crate) audited: Vec<Audited>,
     /// Attempts of an earlier process that were interrupted by its end.
     pub(crate) interrupted: usize,
     /// Actions that ended in this batch, in order.

@@ -12,7 +12,7 @@ use crate::jobs::STEP_ITEMS;
 use crate::jobs::dead_letters::{LettersToRetry, RetryLetter, SettledLetter, only};
 use crate::lane::member::{Place, Whereabouts};
 use crate::limits::Peers;
-use crate::requests::{Code, Refusal};
+use crate::requests::{Call, Code, Refusal};
 
 impl Handle {
     /// Deals with letters that another node's job is about. What this node cannot decide on now is left out, and asked
@@ -27,7 +27,8 @@ pub(crate) async fn settle(inbox: &Inbox, letters: &LettersToRetry) -> Vec<Settl
     let asked = letters.letters.iter().take(STEP_ITEMS).map(|&letter| async move {
         let retry = RetryLetter::of(letters, letter);
         let once = retry.once();
-        let replied = inbox.ask(retry, Some(once), None).await;
+        let (call, answer) = Call::asked(retry);
+        let replied = inbox.ask(call.once(Some(once)), answer).await;
         settled(letter, replied.answer)
     });
     let all = join_all(asked).await;

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use sprag_core::access::Caller;
 use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::document::source::{Format, nearest};
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::VerbSet;
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, Machine, UnknownType, load_text};
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
+use super::asker::Asker;
 use super::inbox::Inbox;
 use super::leases::LeaseHandle;
 use super::operate::OperatorHandle;
@@ -25,8 +28,9 @@ use crate::lane::member::Whereabouts;
 use crate::read::handle::ReadHandle;
 use crate::read::queue::Depths;
 use crate::read::view::ExecutionView;
-use crate::requests::idempotency::{Idempotency, Key};
-use crate::requests::{Applied, Apply, Closed, Refusal, Replied, Request, SendMessage, Sent, Start};
+use crate::requests::audit::check_reason;
+use crate::requests::idempotency::Idempotency;
+use crate::requests::{Applied, Apply, Call, Closed, Refusal, Replied, Request, SendMessage, Sent, Start};
 
 /// A way to a running engine. Cheap to clone.
 ///
@@ -46,6 +50,10 @@ pub struct Handle {
     pub(crate) masks: Masks,
     /// How much is queued, as it was last counted.
     pub(crate) depths: Depths,
+    /// Who asks where the program does not say who.
+    pub(crate) local: Asker,
+    /// The verbs of the audit that must have a reason.
+    pub(crate) reasons: Arc<VerbSet>,
 }
 
 impl Handle {
@@ -115,30 +123,40 @@ impl Handle {
 
     /// Asks for something. The answer is durable.
     pub async fn ask<R: Request>(&self, request: R) -> Result<R::Answer, Refusal> {
-        self.ask_once(request, None).await.answer
+        self.ask_as(request, &self.local, None).await.answer
     }
 
-    /// Asks for something that acts once, however often it is sent under `key`.
-    pub async fn ask_once<R: Request>(&self, request: R, key: Option<&Key>) -> Replied<R::Answer> {
-        let once = key.and_then(|key| Idempotency::of(key, &request));
-        self.ask_as(request, once, None).await
+    /// Asks for something in the name of `asker`. It acts once, however often it is sent under the asker's key.
+    pub async fn ask_once<R: Request>(&self, request: R, asker: &Asker) -> Replied<R::Answer> {
+        self.ask_as(request, asker, None).await
     }
 
     /// The same, with the execution of the answer once it is closed. For an answer that was given before nothing arrives.
-    pub async fn ask_closing<R: Request>(&self, request: R, key: Option<&Key>) -> (Replied<R::Answer>, Closing) {
+    pub async fn ask_closing<R: Request>(&self, request: R, asker: &Asker) -> (Replied<R::Answer>, Closing) {
         let (closed, closing) = oneshot::channel();
-        let once = key.and_then(|key| Idempotency::of(key, &request));
-        (self.ask_as(request, once, Some(closed)).await, closing)
+        (self.ask_as(request, asker, Some(closed)).await, closing)
+    }
+
+    /// Asks for something, if it has the reason that the audit asks for.
+    async fn ask_as<R: Request>(&self, request: R, asker: &Asker, closed: Option<Closed>) -> Replied<R::Answer> {
+        if let Err(refusal) = check_reason(&request, &asker.caller, &self.reasons) {
+            return Replied::now(Err(refusal));
+        }
+        let once = asker.key.as_ref().and_then(|key| Idempotency::of(key, &request));
+        self.ask_by(request, &asker.caller, once, closed).await
     }
 
     /// Asks for something that counts once for `once`.
-    pub(crate) async fn ask_as<R: Request>(
+    pub(crate) async fn ask_by<R: Request>(
         &self,
         request: R,
+        caller: &Arc<Caller>,
         once: Option<Idempotency>,
         closed: Option<Closed>,
     ) -> Replied<R::Answer> {
-        let Replied { answer, replayed } = self.inbox.ask(request, once, closed).await;
+        let (call, answer) = Call::asked(request);
+        let call = call.by(Arc::clone(caller)).once(once).closing(closed);
+        let Replied { answer, replayed } = self.inbox.ask(call, answer).await;
         Replied {
             answer: self.read.suggesting(answer).await,
             replayed,

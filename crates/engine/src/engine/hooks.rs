@@ -32,7 +32,7 @@ impl Handle {
     /// Takes a call whose sender is known: its message is sent once, however often the call arrives and wherever it leads.
     pub async fn take_call(&self, call: &HookCall<'_>, message: SendMessage) -> Replied<Sent> {
         let once = Idempotency::of_hook(call);
-        self.ask_as(message, Some(once), None).await
+        self.ask_by(message, &self.local.caller, Some(once), None).await
     }
 }
 

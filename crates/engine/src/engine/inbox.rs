@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use sprag_core::clock::Clock;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::lane::member::Orders;
 use crate::leases::{LeaseAnswer, Poll};
-use crate::requests::idempotency::Idempotency;
-use crate::requests::{Call, Closed, Code, Command, Refusal, Replied, Request};
+use crate::requests::{Call, Code, Command, Refusal, Replied, Request};
 
 /// Requests from outside that may wait for a lane.
 const ADMITTED_MAX: usize = 10_000;
@@ -71,12 +70,11 @@ impl Inbox {
         let _ = self.sender.send(Wake::Command(R::listed(call), self.clock.micros()));
     }
 
-    /// Asks for something and waits for the answer. With `once` it acts once; `closed` is for the execution of the answer.
+    /// Puts a call in and waits for its answer.
     pub(crate) async fn ask<R: Request>(
         &self,
-        request: R,
-        once: Option<Idempotency>,
-        closed: Option<Closed>,
+        call: Call<R>,
+        answer: oneshot::Receiver<Replied<R::Answer>>,
     ) -> Replied<R::Answer> {
         if self.closing.load(Ordering::SeqCst) {
             return Replied::now(Err(shutting_down()));
@@ -85,8 +83,7 @@ impl Inbox {
             let detail = format!("{ADMITTED_MAX} requests already wait; try again in a moment");
             return Replied::now(Err(Refusal::new(Code::Overloaded, detail)));
         };
-        let (call, answer) = Call::asked(request);
-        self.put_call(call.once(once).closing(closed));
+        self.put_call(call);
         answer.await.unwrap_or_else(|_| Replied::now(Err(shutting_down())))
     }
 

@@ -13,7 +13,7 @@ use super::handle::Handle;
 use crate::effects::tasks;
 use crate::leases::{Beat, Finished, LeaseAnswer, Leased, Poll, ends_once};
 use crate::requests::idempotency::Idempotency;
-use crate::requests::{Code, Finish, Heartbeat, LeasedConfig, Refusal, Replied};
+use crate::requests::{Call, Code, Finish, Heartbeat, LeasedConfig, Refusal, Replied};
 
 /// What external runners do with a running engine.
 #[derive(Clone, Copy)]
@@ -50,8 +50,8 @@ impl LeaseHandle<'_> {
         match self.masked(attempt, outcome).await {
             Err(refusal) => Replied::now(Err(refusal)),
             Ok((outcome, once)) => {
-                let call = Finish { attempt, outcome };
-                let mut replied = self.0.inbox.ask(call, Some(once), None).await;
+                let (call, answer) = Call::asked(Finish { attempt, outcome });
+                let mut replied = self.0.inbox.ask(call.once(Some(once)), answer).await;
                 replied.answer = replied.answer.map_err(|refusal| self.ended_otherwise(attempt, refusal));
                 replied
             }

@@ -1,5 +1,6 @@
 //! The engine as a whole: one lane on a thread, attempts as tasks, readers beside them.
 
+mod asker;
 pub(crate) mod handle;
 mod hooks;
 pub(crate) mod inbox;
@@ -22,6 +23,7 @@ use sprag_store::traits::Readers;
 use sprag_store::{LaneStore, Nodes};
 use tokio::sync::{Semaphore, broadcast, oneshot, watch};
 
+pub use self::asker::Asker;
 pub use self::handle::Handle;
 pub use self::hooks::InboundHook;
 use self::inbox::Inbox;
@@ -170,7 +172,7 @@ impl Builder {
         let is_linked = link.is_some();
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
-        let mut lane = Lane::open(Parts {
+        let parts = Parts {
             store,
             committer: Some(Box::new(WriterThread::start(sender)?)),
             runner: Box::new(runner.traced(&options.traces).linked(link)),
@@ -181,15 +183,11 @@ impl Builder {
             options: options.clone(),
             metrics: Arc::clone(&metrics),
             tenure: joined.as_ref().map_or(Tenure::Whole, |joined| joined.tenure(is_linked)),
-        })?;
-        if let Some(joined) = &joined {
-            lane.obey(&joined.first)?;
-        }
-        let recovered = lane.recovered();
+        };
+        let mut lane = open_lane(parts, joined.as_ref())?;
         let (words, member) = joined.map(|joined| joined.serve(inbox.clone())).transpose()?.unzip();
-        let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
-        let around = (Arc::clone(&clock), Arc::clone(&metrics));
-        let Started { thread, ended, grace } = LaneThread::begin(lane, receiver, around, words)?;
+        let (board, closings, leases, recovered) = (lane.board(), lane.closings(), lane.leases(), lane.recovered());
+        let Started { thread, ended, grace } = LaneThread::begin(lane, receiver, (&clock, &metrics), words)?;
         let handle = Handle {
             inbox: inbox.clone(),
             read: ReadHandle {
@@ -210,6 +208,8 @@ impl Builder {
             metrics,
             masks,
             depths: Depths::default(),
+            local: Asker::default(),
+            reasons: Arc::new(options.reasons),
         };
         tokio::spawn(report_recovery(handle.clone(), recovered));
         Ok(Engine {
@@ -320,6 +320,15 @@ impl Joined {
             })?;
         Ok((words, thread))
     }
+}
+
+/// A lane that has the shards of a node's first heartbeat, where nodes share the store.
+fn open_lane(parts: Parts, joined: Option<&Joined>) -> Result<Lane, Fatal> {
+    let mut lane = Lane::open(parts)?;
+    if let Some(joined) = joined {
+        lane.obey(&joined.first)?;
+    }
+    Ok(lane)
 }
 
 /// Tells listeners. A lane without listeners pays nothing for it.

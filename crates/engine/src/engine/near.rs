@@ -25,25 +25,25 @@ impl ReadHandle {
     pub(crate) async fn suggesting<T>(&self, answer: Result<T, Refusal>) -> Result<T, Refusal> {
         match answer {
             Err(mut refusal) => match refusal.unknown_machine.take() {
-                Some(machine) => Err(self.suggest(refusal, &machine).await),
+                Some(machine) => Err(suggest(self, refusal, &machine).await),
                 None => Err(refusal),
             },
             answer => answer,
         }
     }
+}
 
-    async fn suggest(&self, mut refusal: Refusal, machine: &str) -> Refusal {
-        // A store that cannot be read has no suggestion: the refusal is true without one.
-        let known = self.query(ReadKind::Scan, |reader| reader.machines(&Page::first(CANDIDATES_MAX)));
-        let Ok(known) = known.await else {
-            return refusal;
-        };
-        if let Some(near) = nearest(machine, known.rows.iter().map(|row| row.machine.as_str())) {
-            let texts = refusal.errors.iter_mut().map(|(_, detail)| detail);
-            for text in texts.chain([&mut refusal.detail]) {
-                *text = format!("{}; did you mean `{near}`?", text.trim_end_matches(APPLY_FIRST));
-            }
+async fn suggest(handle: &ReadHandle, mut refusal: Refusal, machine: &str) -> Refusal {
+    // A store that cannot be read has no suggestion: the refusal is true without one.
+    let known = handle.query(ReadKind::Scan, |reader| reader.machines(&Page::first(CANDIDATES_MAX)));
+    let Ok(known) = known.await else {
+        return refusal;
+    };
+    if let Some(near) = nearest(machine, known.rows.iter().map(|row| row.machine.as_str())) {
+        let texts = refusal.errors.iter_mut().map(|(_, detail)| detail);
+        for text in texts.chain([&mut refusal.detail]) {
+            *text = format!("{}; did you mean `{near}`?", text.trim_end_matches(APPLY_FIRST));
         }
-        refusal
     }
+    refusal
 }

@@ -1,23 +1,27 @@
 //! What operators use: switches, limits, backups.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
 use sprag_core::ids::{JobId, SwitchId};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::Machine;
 use sprag_store::{Error, Page, ReadKind};
 use sprag_wire::RestoreReport;
 
+use super::asker::Asker;
 use super::handle::Handle;
 use crate::jobs::JobView;
 use crate::limits::{LimitKey, LimitView, Numbers, define};
 use crate::queue::control::SwitchView;
 use crate::read::restored::{self, backup_mark};
 use crate::read::scopes::ScopeNames;
-use crate::requests::idempotency::Key;
+use crate::requests::audit::check_reason;
 use crate::requests::{
-    AcceptClock, ClearLimit, Code, ListLimits, ListSwitches, Matches, Refusal, Replied, Request, SetLimit, SwitchOn,
+    AcceptClock, ClearLimit, Code, ListLimits, ListSwitches, Matches, Record, Refusal, Replied, Request, SetLimit,
+    SwitchOn,
 };
 
 /// Keys that are shown; more are not looked for in definitions.
@@ -49,13 +53,13 @@ impl OperatorHandle<'_> {
 
     /// Puts a switch on. Once this answers, no attempt in its scope starts. A scope that names nothing that exists is refused,
     /// unless `names` allows it.
-    pub async fn switch_on(&self, switch: SwitchOn, names: ScopeNames, key: Option<&Key>) -> Replied<SwitchView> {
+    pub async fn switch_on(&self, switch: SwitchOn, names: ScopeNames, asker: &Asker) -> Replied<SwitchView> {
         if names == ScopeNames::Known
             && let Err(refusal) = self.0.read().check_scope(&switch.scope).await
         {
             return Replied::now(Err(refusal));
         }
-        let Replied { answer, replayed } = self.0.ask_once(switch, key).await;
+        let Replied { answer, replayed } = self.0.ask_once(switch, asker).await;
         let answer = match answer {
             Ok(view) if names == ScopeNames::Any => Ok(self.0.read().matched(view).await),
             answer => answer,
@@ -65,11 +69,11 @@ impl OperatorHandle<'_> {
 
     /// Pauses, resumes or cancels a job. The lane knows the open jobs only, so the store tells a job that is over from one
     /// that never was. The lane is asked first: it has the stored answers, whatever became of the job since.
-    pub async fn change_job<R>(&self, id: JobId, request: R, key: Option<&Key>) -> Replied<Box<JobView>>
+    pub async fn change_job<R>(&self, id: JobId, request: R, asker: &Asker) -> Replied<Box<JobView>>
     where
         R: Request<Answer = Box<JobView>>,
     {
-        let mut replied = self.0.ask_once(request, key).await;
+        let mut replied = self.0.ask_once(request, asker).await;
         if let Err(refusal) = &replied.answer
             && refusal.code == Code::JobUnknown
         {
@@ -85,8 +89,15 @@ impl OperatorHandle<'_> {
     }
 
     /// An operator says that the clock is right: retention continues, and ids follow the clock again.
-    pub async fn accept_clock(&self, by: String) -> Result<(), Refusal> {
-        self.0.ask(AcceptClock { by }).await
+    pub async fn accept_clock(&self, asker: &Asker) -> Result<(), Refusal> {
+        let by = asker.caller.principal.to_string();
+        self.0.ask_once(AcceptClock { by }, asker).await.answer
+    }
+
+    /// Adds an entry to the audit about something that is decided beside the engine. It is durable once this answers, so a
+    /// caller that acts afterwards never acts without it.
+    pub async fn record(&self, record: Record, asker: &Asker) -> Result<(), Refusal> {
+        self.0.ask_once(record, asker).await.answer
     }
 
     /// Every limited key: those that something waits or runs under, those that are overridden, and those that the newest
@@ -107,21 +118,22 @@ impl OperatorHandle<'_> {
         &self,
         key: String,
         numbers: Numbers,
-        by: String,
         matches: Matches,
+        asker: &Asker,
     ) -> Result<LimitView, Refusal> {
         let request = SetLimit {
             key,
             numbers,
-            by,
+            by: asker.caller.principal.to_string(),
             matches,
         };
-        self.defined(self.0.ask(request).await?).await
+        self.defined(self.0.ask_once(request, asker).await.answer?).await
     }
 
     /// Lets the definitions count again.
-    pub async fn clear_limit(&self, key: String, matches: Matches) -> Result<LimitView, Refusal> {
-        self.defined(self.0.ask(ClearLimit { key, matches }).await?).await
+    pub async fn clear_limit(&self, key: String, matches: Matches, asker: &Asker) -> Result<LimitView, Refusal> {
+        let cleared = self.0.ask_once(ClearLimit { key, matches }, asker).await.answer?;
+        self.defined(cleared).await
     }
 
     /// A limit with what the newest versions of machines say under its key.
@@ -156,8 +168,22 @@ impl OperatorHandle<'_> {
             .await
     }
 
-    /// A copy of everything that is stored, as of now, in a file without a name. One at a time.
-    pub async fn backup(&self) -> Result<File, Refusal> {
+    /// A copy of everything that is stored, as of now, in a file without a name. One at a time. The audit has it before it is
+    /// given away.
+    pub async fn backup(&self, asker: &Asker) -> Result<File, Refusal> {
+        let mut record = Record {
+            verb: Verb::Backup,
+            target: "store".to_owned(),
+            refused: None,
+        };
+        check_reason(&record, &asker.caller, &self.0.reasons)?;
+        let copied = self.copy().await;
+        record.refused = copied.as_ref().err().map(|refusal| Cow::Borrowed(refusal.code.text()));
+        self.record(record, asker).await?;
+        copied
+    }
+
+    async fn copy(&self) -> Result<File, Refusal> {
         let Ok(permit) = Arc::clone(&self.0.backups).try_acquire_owned() else {
             let detail = "another backup is running; wait until it ends";
             return Err(Refusal::new(Code::BackupUnderWay, detail));

@@ -1,5 +1,7 @@
 //! What can be set about an engine. Every bound has a name and a default; reaching one has a named error.
 
+use sprag_core::integrity::audit::VerbSet;
+
 use crate::decide::alerts::Alert;
 use crate::effects::traces::Traces;
 use crate::queue::{Caps, CircuitOptions};
@@ -17,6 +19,8 @@ pub struct Options {
     pub retention: Option<Retention>,
     /// What is raised when actions that matter die.
     pub alerts: Vec<Alert>,
+    /// The verbs of the audit that must have a reason.
+    pub reasons: VerbSet,
     /// Who is told what happened, to draw traces of it; no exporter, unless set.
     pub traces: Traces,
 }

@@ -227,6 +227,13 @@ impl Loader<'_> {
         Ok(found)
     }
 
+    /// Reads the ends of the audit's chains, as they are stored.
+    pub(super) fn read_audit_heads(&mut self) -> Result<(), Error> {
+        let heads = self.store.audit_heads()?.into_iter();
+        self.known.audit_heads = heads.map(|head| (ShardId(head.shard), head)).collect();
+        Ok(())
+    }
+
     /// Reads what operators have set, as it is stored.
     pub(super) fn read_control(&mut self) -> Result<(), Error> {
         let stored = StoredControl {

@@ -116,6 +116,7 @@ fn acquire(lane: &mut Lane, claimed: &[Claimed]) -> Result<(), Error> {
     lane.upkeep.expiry_due = lane.now();
     lane.known.control.swept.clear();
     lane.loader()?.read_control()?;
+    lane.loader()?.read_audit_heads()?;
     // A former owner may have taken actions out of their queues and gone before they joined them again.
     lane.known.control.rejoining = Some(Rejoining::from_the_start());
     recovery::arm_missing(lane)

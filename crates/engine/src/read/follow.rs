@@ -10,6 +10,7 @@ use sprag_store::{Page, PageLimit, ReadKind};
 use sprag_wire::HistoryEntry;
 
 use super::handle::ReadHandle;
+use super::lists::history_page;
 use crate::read::open::open_actions;
 use crate::read::queue::kind_of_line;
 use crate::requests::Refusal;
@@ -45,7 +46,7 @@ impl ReadHandle {
             Ok(Followed {
                 status: row.status,
                 sequence: row.sequence,
-                entries: handle.history_page(reader, row, &Page::new(Some(after), limit))?,
+                entries: history_page(handle, reader, row, &Page::new(Some(after), limit))?,
             })
         })
         .await

@@ -13,6 +13,7 @@ use sprag_store::{Error, Page, PageLimit, Paged, ReadKind, records};
 use sprag_wire::{HistoryEntry, JobItem, MachineSummary};
 
 use super::handle::ReadHandle;
+use super::states::find_by_state;
 use super::{machines, open};
 use crate::decide::convert::{self, without_variables};
 use crate::jobs::{Job, JobView, shown_item};
@@ -39,7 +40,7 @@ impl ReadHandle {
         self.query(ReadKind::Scan, move |reader| {
             let search = search(condition, before, limit);
             if search.condition.names(Field::State) {
-                return handle.find_by_state(reader, &search, show);
+                return find_by_state(&handle, reader, &search, show);
             }
             let found = reader.find_executions(&search)?;
             let ids: Vec<ExecutionId> = found.rows.iter().map(|row| row.id).collect();
@@ -113,7 +114,7 @@ impl ReadHandle {
         };
         self.of_execution(ReadKind::Scan, id, move |handle, reader, row| {
             let newest = row.sequence;
-            let views = handle.history_page(reader, row, &Page::new(Some(after), limit))?;
+            let views = history_page(handle, reader, row, &Page::new(Some(after), limit))?;
             let sequences: Vec<u64> = views.iter().map(|view| view.sequence).collect();
             let rows = shown(views, |view| Ok(show(view)))?;
             let last = rows.len().checked_sub(1).and_then(|last| sequences.get(last).copied());
@@ -123,18 +124,6 @@ impl ReadHandle {
             })
         })
         .await
-    }
-
-    /// The entries of a page of history.
-    pub(crate) fn history_page(
-        &self,
-        reader: &dyn Reader,
-        row: records::Execution,
-        page: &Page<u64>,
-    ) -> Result<Vec<HistoryEntry>, Error> {
-        let head = convert::execution_of(row).map_err(|error| damaged(&error))?.head;
-        let versions = |version| self.version(reader, &head.machine, version);
-        history::page(reader, &head, page, &versions)
     }
 
     /// One job.
@@ -198,6 +187,18 @@ impl ReadHandle {
         })
         .await
     }
+}
+
+/// The entries of a page of history.
+pub(crate) fn history_page(
+    handle: &ReadHandle,
+    reader: &dyn Reader,
+    row: records::Execution,
+    page: &Page<u64>,
+) -> Result<Vec<HistoryEntry>, Error> {
+    let head = convert::execution_of(row).map_err(|error| damaged(&error))?.head;
+    let versions = |version| handle.version(reader, &head.machine, version);
+    history::page(reader, &head, page, &versions)
 }
 
 /// What `show` makes of rows, until it has no room for one.

@@ -3,6 +3,7 @@
 //! Views, lists, history, replay, migration checks, dead letters with their case files, health, and the queue. Nothing here
 //! writes.
 
+mod audit;
 pub(crate) mod case;
 pub(crate) mod divergence;
 pub(crate) mod dry_run;

@@ -32,7 +32,7 @@ pub enum ScopeNames {
 impl ReadHandle {
     /// Refuses a scope that names nothing that exists.
     pub(crate) async fn check_scope(&self, scope: &Scope) -> Result<(), Refusal> {
-        match self.unknown(scope.clone()).await {
+        match unknown(self, scope.clone()).await {
             Some(refusal) => Err(refusal),
             None => Ok(()),
         }
@@ -43,23 +43,23 @@ impl ReadHandle {
         let claims = matches!(switch.status, SwitchStatus::Arming | SwitchStatus::Effective);
         if claims
             && let Ok(scope) = switch.scope.parse()
-            && self.unknown(scope).await.is_some()
+            && unknown(self, scope).await.is_some()
         {
             switch.status = SwitchStatus::Unmatched;
         }
         switch
     }
+}
 
-    /// Why a scope names nothing. A store that cannot be read is no reason to refuse a switch.
-    async fn unknown(&self, scope: Scope) -> Option<Refusal> {
-        let known_runner = matches!(&scope, Scope::Type(kind) if self.runners.contains_key(kind));
-        if scope == Scope::All || known_runner {
-            return None;
-        }
-        let handle = self.clone();
-        let found = self.query(ReadKind::Scan, move |reader| unknown_in(&handle, reader, &scope));
-        found.await.ok().flatten()
+/// Why a scope names nothing. A store that cannot be read is no reason to refuse a switch.
+async fn unknown(handle: &ReadHandle, scope: Scope) -> Option<Refusal> {
+    let known_runner = matches!(&scope, Scope::Type(kind) if handle.runners.contains_key(kind));
+    if scope == Scope::All || known_runner {
+        return None;
     }
+    let reading = handle.clone();
+    let found = handle.query(ReadKind::Scan, move |reader| unknown_in(&reading, reader, &scope));
+    found.await.ok().flatten()
 }
 
 fn unknown_in(handle: &ReadHandle, reader: &dyn Reader, scope: &Scope) -> Result<Option<Refusal>, Error> {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use sprag_core::action::{Action, CancelledBy, Status};
 use sprag_core::ids::ActionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_store::records::ExecutionStatus;
 
+use super::audit::{Audit, action_status};
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal, Request, Route};
 use crate::decide::{Decider, ExecutionChange};
@@ -30,6 +32,10 @@ impl Answer for Box<ActionView> {
 impl Request for RetryNow {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "retry-now";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::RetryNow, |request| request.0.to_string())
+            .changing(|request, decider, _| action_status(decider, request.0)),
+    );
     const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
@@ -51,6 +57,10 @@ impl Request for RetryNow {
 impl Request for CancelAction {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "cancel-action";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::CancelAction, |request| request.0.to_string())
+            .changing(|request, decider, _| action_status(decider, request.0)),
+    );
     const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {

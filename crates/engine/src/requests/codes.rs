@@ -73,6 +73,8 @@ codes! {
     VariablesTooLarge = "variables-too-large";
     /// A key, id or tag holds something it must not.
     NameInvalid = "name-invalid";
+    /// The audit must say why this is done, and no reason was given.
+    ReasonMissing = "reason-missing";
     /// Too much is under way; try again.
     Overloaded = "overloaded";
     /// The engine is going down.

@@ -5,9 +5,11 @@ use sprag_core::action::{Action, Overrides, Status};
 use sprag_core::document::patch::Operation;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::ActionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::time::Timestamp;
 
 use super::actions::{changed, conflict, make_ready, rejoin};
+use super::audit::{Audit, action_status};
 use super::idempotency::with;
 use super::jobs::retry_letter;
 use super::{Code, Refusal, Request, RetryLetter, Route, Subject};
@@ -52,6 +54,10 @@ impl RetryDead {
 impl Request for RetryDead {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "retry-dead";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::RetryDeadLetter, |request| request.action.to_string())
+            .changing(|request, decider, _| action_status(decider, request.action)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.action.slot())
@@ -106,6 +112,10 @@ pub struct Archive(pub ActionId);
 impl Request for Archive {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "archive";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ArchiveDeadLetter, |request| request.0.to_string())
+            .changing(|request, decider, _| action_status(decider, request.0)),
+    );
     const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {

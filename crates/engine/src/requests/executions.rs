@@ -1,8 +1,10 @@
 //! Pause, resume and cancel executions, and continue one whose input was deferred.
 
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_store::records::ExecutionStatus;
 
+use super::audit::{Audit, execution_status};
 use super::{Code, Keep, Refusal, Request, Route};
 use crate::decide::convert::Entry;
 use crate::decide::state::ExecutionState;
@@ -28,6 +30,10 @@ pub struct Continue(pub ExecutionId);
 impl Request for Pause {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "pause";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::PauseExecution, |request| request.0.to_string())
+            .changing(|request, decider, _| execution_status(decider, request.0)),
+    );
     const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
@@ -51,6 +57,10 @@ impl Request for Pause {
 impl Request for Resume {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "resume";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ResumeExecution, |request| request.0.to_string())
+            .changing(|request, decider, _| execution_status(decider, request.0)),
+    );
     const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
@@ -76,6 +86,10 @@ impl Request for Resume {
 impl Request for Cancel {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "cancel";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::CancelExecution, |request| request.0.to_string())
+            .changing(|request, decider, _| execution_status(decider, request.0)),
+    );
     const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {

@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, JobId, Slot};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::text::{self, NAME_BYTES_MAX};
 use sprag_core::time::Timestamp;
 use sprag_store::Mutation;
 use sprag_store::records::{JobItem, JobResult, JobStatus};
 
+use super::audit::{Audit, job_status};
 use super::dead_letters::retry_dead;
 use super::idempotency::{stored_answer, with};
 use super::{Answer, Code, Command, IfRefused, Refusal, Request, RetryDead, Route, Subject};
@@ -30,6 +32,12 @@ impl Answer for SettledLetter {
 impl Request for RetryAll {
     type Answer = Box<JobView>;
     const NAME: &'static str = "retry-all";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::RetryDeadLetters, |request| request.filter.clone())
+            .making(|job| Some(job.id.to_string()))
+            .because(|request| request.reason.as_deref())
+            .changing(|request, _, job| job.map(|_| request.filter.clone())),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -82,6 +90,10 @@ pub struct PauseJob(pub JobId);
 impl Request for PauseJob {
     type Answer = Box<JobView>;
     const NAME: &'static str = "pause-job";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::PauseJob, |request| request.0.to_string())
+            .changing(|request, decider, _| job_status(decider, request.0)),
+    );
     const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
@@ -105,6 +117,10 @@ pub struct ResumeJob(pub JobId);
 impl Request for ResumeJob {
     type Answer = Box<JobView>;
     const NAME: &'static str = "resume-job";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ResumeJob, |request| request.0.to_string())
+            .changing(|request, decider, _| job_status(decider, request.0)),
+    );
     const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
@@ -129,6 +145,10 @@ pub struct CancelJob(pub JobId);
 impl Request for CancelJob {
     type Answer = Box<JobView>;
     const NAME: &'static str = "cancel-job";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::CancelJob, |request| request.0.to_string())
+            .changing(|request, decider, _| job_status(decider, request.0)),
+    );
     const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {

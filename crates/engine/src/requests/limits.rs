@@ -1,11 +1,13 @@
 //! Limits: overrides that operators set, and demands and grants between nodes (see [`crate::limits`]).
 
 use sprag_core::action::Action;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::text::check_limit_key;
 use sprag_store::records::FactKind;
 use sprag_store::traits::shard_of;
 use sprag_store::{Fence, Mutation};
 
+use super::audit::Audit;
 use super::switches::changed;
 use super::{Answer, Code, Matches, Refusal, Request, Route};
 use crate::decide::{Decider, Reads};
@@ -63,6 +65,10 @@ pub struct SetLimit {
 impl Request for SetLimit {
     type Answer = LimitView;
     const NAME: &'static str = "set-limit";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::SetLimit, |request| request.key.clone())
+            .changing(|request, decider, _| overridden(decider, &request.key)),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -113,6 +119,10 @@ pub struct ClearLimit {
 impl Request for ClearLimit {
     type Answer = LimitView;
     const NAME: &'static str = "clear-limit";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ClearLimit, |request| request.key.clone())
+            .changing(|request, decider, _| overridden(decider, &request.key)),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -141,6 +151,13 @@ impl Request for ClearLimit {
 fn view(decider: &Decider<'_>, key: &str) -> LimitView {
     let limit = decider.known.queue.limit_keys().remove(key).unwrap_or_default();
     limit.shown(key, decider.known.control.overrides.get(key).cloned())
+}
+
+/// The numbers of an override with their revision, for the audit.
+fn overridden(decider: &Decider<'_>, key: &str) -> Option<String> {
+    let found = decider.known.control.overrides.get(key)?;
+    let numbers = serde_json::to_string(&found.numbers).ok()?;
+    Some(format!("revision {}: {numbers}", found.revision))
 }
 
 fn revision(decider: &Decider<'_>, key: &str) -> u64 {

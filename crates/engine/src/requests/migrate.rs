@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::{Execution, Facts, Machine};
 use sprag_store::traits::Variables;
 
+use super::audit::Audit;
 use super::executions::changed;
 use super::{Code, Refusal, Request, Route, Subject};
 use crate::decide::convert::{Entry, Moved};
@@ -30,6 +32,14 @@ pub struct Migrate {
 impl Request for Migrate {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "migrate";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::MigrateExecution, |request| request.execution.to_string()).changing(
+            |request, decider, _| {
+                let state = decider.known.executions.get(request.execution)?;
+                Some(format!("version {}", state.head.version))
+            },
+        ),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.execution.slot())

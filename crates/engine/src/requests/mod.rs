@@ -10,6 +10,7 @@
 mod actions;
 mod apply;
 mod attempts;
+pub(crate) mod audit;
 pub mod codes;
 mod dead_letters;
 mod executions;
@@ -20,6 +21,7 @@ mod limits;
 mod migrate;
 mod once;
 mod queue;
+mod refusal;
 mod route;
 mod send;
 mod start;
@@ -29,17 +31,19 @@ mod unknown;
 mod upkeep;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde_json::Value;
+use sprag_core::access::Caller;
 use sprag_core::action::Action;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
-use sprag_store::ShardId;
 use tokio::sync::oneshot;
 
 pub use self::actions::{CancelAction, Explain, RetryNow};
 pub use self::apply::{Applied, Apply};
 pub use self::attempts::{Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
+pub use self::audit::{Audit, Record};
 pub use self::codes::Code;
 pub use self::dead_letters::{Archive, RetryDead};
 pub use self::executions::{Cancel, Continue, Pause, Resume};
@@ -49,6 +53,7 @@ pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig};
 pub use self::limits::{ClearLimit, ListLimits, SetLimit};
 pub use self::migrate::Migrate;
 pub use self::queue::ShowQueue;
+pub use self::refusal::Refusal;
 pub use self::route::Route;
 pub use self::send::{SendMessage, Sent, Target};
 pub use self::start::Start;
@@ -75,6 +80,9 @@ pub trait Request: Listed + Clone + Debug + Send + 'static {
 
     /// Whether it may be decided while a commit before it is in flight.
     const OVERLAP: Overlap = Overlap::Alone;
+
+    /// What the audit says of it; none where a principal decides nothing with it.
+    const AUDIT: Option<Audit<Self>> = None;
 
     /// What becomes of a request of the engine's own when the store fails.
     const ON_STORE_FAILURE: Keep = Keep::Drop;
@@ -206,6 +214,8 @@ pub struct Call<R: Request> {
     pub request: R,
     /// What makes it act once, where its caller gave a key.
     pub(crate) once: Option<Idempotency>,
+    /// Who asks. The engine itself does where there is none.
+    pub(crate) caller: Option<Arc<Caller>>,
     /// Where the execution of the answer goes once it is closed.
     pub(crate) closed: Option<Closed>,
     /// Where the answer goes once it is durable. The engine's own requests have no caller.
@@ -220,6 +230,7 @@ impl<R: Request> Call<R> {
         Self {
             request,
             once: None,
+            caller: None,
             closed: None,
             sender: None,
             decided: None,
@@ -240,6 +251,13 @@ impl<R: Request> Call<R> {
     #[must_use]
     pub fn once(self, once: Option<Idempotency>) -> Self {
         Self { once, ..self }
+    }
+
+    /// The same, asked by `caller`.
+    #[must_use]
+    pub fn by(self, caller: Arc<Caller>) -> Self {
+        let caller = Some(caller);
+        Self { caller, ..self }
     }
 
     /// The same, whose execution goes to `closed` once it is closed.
@@ -318,10 +336,13 @@ impl<R: Request> AnyCall for Call<R> {
     }
 
     fn decide(&mut self, decider: &mut Decider<'_>) {
-        self.decided = Some(match self.once {
+        decider.caller = self.caller.take();
+        let replied = audit::decide(self, decider, |decider| match self.once {
             None => Replied::now(self.request.decide(decider)),
             Some(once) => once::decide(&self.request, once, decider),
         });
+        self.caller = decider.caller.take();
+        self.decided = Some(replied);
     }
 
     fn refresh(&mut self, known: &Known, now: Timestamp) {
@@ -472,60 +493,10 @@ impl AttemptRef {
     }
 }
 
-/// Why something was refused. Codes are stable and have a page each.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{detail}")]
-pub struct Refusal {
-    /// The stable name.
-    pub code: Code,
-    /// What, with the value.
-    pub detail: String,
-    /// Where in what was sent, as JSON pointers, with what is wrong there.
-    pub errors: Vec<(String, String)>,
-    /// The shard whose owner must be asked: this node decided nothing.
-    pub elsewhere: Option<ShardId>,
-    /// The machine that does not exist, where that is why.
-    pub unknown_machine: Option<Box<str>>,
-}
-
-impl Refusal {
-    /// A refusal that points nowhere in particular.
-    pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self {
-            code,
-            detail: detail.into(),
-            errors: Vec::new(),
-            elsewhere: None,
-            unknown_machine: None,
-        }
-    }
-
-    /// A refusal of one field.
-    pub(crate) fn at(pointer: &str, code: Code, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        Self {
-            errors: vec![(pointer.to_owned(), detail.clone())],
-            ..Self::new(code, detail)
-        }
-    }
-
-    /// The refusal of a request that another node decides.
-    pub(crate) fn elsewhere(shard: ShardId) -> Self {
-        let detail = format!(
-            "shard {} belongs to another node, or to none at the moment; try again in a moment",
-            shard.0
-        );
-        Self {
-            elsewhere: Some(shard),
-            ..Self::new(Code::ShardMoved, detail)
-        }
-    }
-}
-
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
     Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LimitDemand,
-    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock,
+    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Record,
     // The engine's own.
     ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, GrantReceived, Rejoin,
     Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob,

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sprag_core::ids::{ExecutionId, Slot};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::{Cause, Execution, Facts, Machine, StepError};
 use sprag_core::text::{self, TAGS_MAX, check_key, check_name};
 use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
+use super::audit::Audit;
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Overlap, Refusal, Request, Route, Subject};
 use crate::decide::state::{ExecutionState, Head};
@@ -35,6 +37,12 @@ impl Answer for Box<ExecutionView> {
 impl Request for Start {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "start";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::StartExecution, |request| request.machine.clone())
+            .making(|view| Some(view.id.to_string()))
+            .changing(|_, _, view| view.map(|view| format!("{} version {}", view.machine, view.version)))
+            .by_hand(),
+    );
     const OVERLAP: Overlap = Overlap::Everyday;
 
     fn route(&self) -> Route {

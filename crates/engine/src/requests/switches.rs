@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId, Slot, SwitchId};
+use sprag_core::integrity::audit::Verb;
 use sprag_store::Mutation;
 use sprag_store::records::{ExecutionStatus, FactKind};
 use sprag_wire::SwitchStatus;
 
 use super::actions::cancel;
+use super::audit::Audit;
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal, Request, Route, Subject};
 use crate::decide::{Decider, Reads};
@@ -88,6 +90,12 @@ pub struct SwitchOn {
 impl Request for SwitchOn {
     type Answer = SwitchView;
     const NAME: &'static str = "switch-on";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::SwitchOn, |request| request.scope.to_string())
+            .making(|view| Some(view.id.to_string()))
+            .because(|request| Some(&request.reason))
+            .changing(|request, _, view| view.map(|_| held(request.mode, &request.scope))),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -140,6 +148,11 @@ impl Request for SwitchOn {
     }
 }
 
+/// What a switch does, for the audit.
+fn held(mode: Mode, scope: &Scope) -> String {
+    format!("{} {scope}", mode.word())
+}
+
 /// Release a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchOff {
@@ -152,6 +165,14 @@ pub struct SwitchOff {
 impl Request for SwitchOff {
     type Answer = SwitchView;
     const NAME: &'static str = "switch-off";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ReleaseSwitch, |request| request.id.to_string()).changing(
+            |request, decider, _| {
+                let switch = decider.known.control.switches.get(request.id)?;
+                Some(held(switch.mode, &switch.scope))
+            },
+        ),
+    );
 
     fn route(&self) -> Route {
         Route::Control

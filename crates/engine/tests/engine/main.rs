@@ -6,6 +6,7 @@
 
 mod actions;
 mod alerts;
+mod audit;
 mod backups;
 mod clock;
 mod closings;

@@ -11,6 +11,7 @@ use futures_util::stream;
 use sprag_core::integrity::digest::{self, Digest};
 use tokio::io::AsyncReadExt as _;
 
+use crate::access::caller::Who;
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
 use crate::problem::{Code, Problem};
@@ -28,9 +29,10 @@ const CHUNK_BYTES: usize = 256 * 1024;
 pub(crate) async fn take(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    let file = app.engine.operate().backup().await?;
+    let file = app.engine.operate().backup(&asker).await?;
     let digested = tokio::task::spawn_blocking(move || digested(file)).await;
     let read = digested.unwrap_or_else(|error| Err(std::io::Error::other(error)));
     read.and_then(|(file, digest)| download(file, digest)).map_err(|error| {

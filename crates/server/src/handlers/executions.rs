@@ -51,7 +51,7 @@ pub(crate) async fn start(
 }
 
 async fn start_and_wait(app: &App, once: &Once, start: Start, wait: Duration) -> Replied<Box<wire::Execution>> {
-    let (mut asked, closing) = app.engine.ask_closing(start, once.key.as_ref()).await;
+    let (mut asked, closing) = app.engine.ask_closing(start, &once.asker).await;
     if let Ok(view) = &mut asked.answer {
         let later = if asked.replayed {
             app.execution(view.id, Some(wait)).await

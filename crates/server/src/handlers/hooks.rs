@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use sprag_core::document::json::hex;
 use sprag_core::integrity::signature::{self, Call, Refused, SIGNATURES_MAX, Secret};
 use sprag_core::machine::{Hook, HookMessage, Verify};
-use sprag_engine::InboundHook;
 use sprag_engine::requests::idempotency::HookCall;
 use sprag_engine::requests::{self, Refusal, Replied, SendMessage, Sent, Target};
+use sprag_engine::{Asker, InboundHook};
 
 use super::messages;
 use crate::app::App;
@@ -85,7 +85,7 @@ impl Inbound {
         }
         // The caller of a hook is known by its name alone, so its keys never meet those of people or of other hooks.
         let key = once::key(&self.headers, &format!("hook {}", hook.name))?;
-        Ok(app.engine.ask_once(message, key.as_ref()).await)
+        Ok(app.engine.ask_once(message, &Asker::from(key)).await)
     }
 
     /// Whether the call is its sender's, and the id that makes a repeat of it known.

@@ -83,10 +83,7 @@ pub(crate) async fn pause(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     Ok(answered(
-        once.engine
-            .operate()
-            .change_job(id, PauseJob(id), once.key.as_ref())
-            .await,
+        once.engine.operate().change_job(id, PauseJob(id), &once.asker).await,
         |view| ok(&view),
     ))
 }
@@ -99,10 +96,7 @@ pub(crate) async fn resume(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     Ok(answered(
-        once.engine
-            .operate()
-            .change_job(id, ResumeJob(id), once.key.as_ref())
-            .await,
+        once.engine.operate().change_job(id, ResumeJob(id), &once.asker).await,
         |view| ok(&view),
     ))
 }
@@ -115,10 +109,7 @@ pub(crate) async fn cancel(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     Ok(answered(
-        once.engine
-            .operate()
-            .change_job(id, CancelJob(id), once.key.as_ref())
-            .await,
+        once.engine.operate().change_job(id, CancelJob(id), &once.asker).await,
         |view| ok(&view),
     ))
 }

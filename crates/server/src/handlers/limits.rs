@@ -5,8 +5,8 @@ use sprag_core::action::Rate;
 use sprag_engine::limits::Numbers;
 use sprag_wire as wire;
 
+use crate::access::caller::Who;
 use crate::app::App;
-use crate::handlers::WHO;
 use crate::handlers::reply::{Answer, ok};
 use crate::request::body::{Body, Empty, Fields, FromFields};
 use crate::request::etag::{IfMatch, tagged};
@@ -81,13 +81,10 @@ pub(crate) async fn set(
     Path(key): Path<String>,
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     Body(Set(numbers)): Body<Set>,
 ) -> Answer {
-    let view = app
-        .engine
-        .operate()
-        .set_limit(key, numbers, WHO.to_owned(), matches)
-        .await?;
+    let view = app.engine.operate().set_limit(key, numbers, matches, &asker).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }
 
@@ -97,7 +94,8 @@ pub(crate) async fn clear(
     Path(key): Path<String>,
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
 ) -> Answer {
-    let view = app.engine.operate().clear_limit(key, matches).await?;
+    let view = app.engine.operate().clear_limit(key, matches, &asker).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }

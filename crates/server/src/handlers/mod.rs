@@ -1,6 +1,7 @@
 //! Handlers, by resource: extract, call the engine, map.
 
 pub(crate) mod actions;
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod compare;
 pub(crate) mod dead_letters;
@@ -21,6 +22,3 @@ pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
 pub(crate) mod workers;
-
-/// Who asks: on loopback without tokens, everybody.
-pub(crate) const WHO: &str = "local";

@@ -9,7 +9,6 @@ use sprag_engine::requests::{SwitchOff, SwitchOn};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::handlers::WHO;
 use crate::handlers::reply::{Answer, created, ok, whole};
 use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
 use crate::request::etag::{IfMatch, tagged};
@@ -100,11 +99,11 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, once: Once, Body(body): B
         scope,
         mode,
         reason,
-        by: WHO.to_owned(),
+        by: once.asker.caller.principal.to_string(),
         lasts,
     };
     Ok(answered(
-        once.engine.operate().switch_on(switch, names, once.key.as_ref()).await,
+        once.engine.operate().switch_on(switch, names, &once.asker).await,
         |view| {
             let location = format!("/v1/kill-switches/{}", view.id);
             tagged(view.revision, created(location, &view))

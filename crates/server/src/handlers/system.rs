@@ -11,8 +11,8 @@ use sprag_engine::Limits;
 use sprag_store::nodes::{Node, Shard, View};
 use sprag_wire as wire;
 
+use crate::access::caller::Who;
 use crate::app::App;
-use crate::handlers::WHO;
 use crate::handlers::reply::{Answer, ok};
 use crate::problem::shown::shown;
 use crate::problem::{Code, Problem, page};
@@ -111,9 +111,10 @@ pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>)
 pub(crate) async fn accept_clock(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    app.engine.operate().accept_clock(WHO.to_owned()).await?;
+    app.engine.operate().accept_clock(&asker).await?;
     Ok(system(&app))
 }
 

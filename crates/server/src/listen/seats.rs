@@ -25,6 +25,7 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::Service;
 use hyper::{Request, Response};
 use hyper_util::service::TowerToHyperService;
+use sprag_core::access::Caller;
 use sprag_core::action::BoxFuture;
 use tokio::sync::Notify;
 use tokio::task::Id;
@@ -129,13 +130,15 @@ impl Seats {
 pub(crate) struct Seated {
     router: TowerToHyperService<Router>,
     seat: Arc<Seat>,
+    caller: Arc<Caller>,
 }
 
 impl Seated {
-    pub(crate) fn new(router: Router, seat: Arc<Seat>) -> Self {
+    pub(crate) fn new(router: Router, seat: Arc<Seat>, caller: Arc<Caller>) -> Self {
         Self {
             router: TowerToHyperService::new(router),
             seat,
+            caller,
         }
     }
 }
@@ -145,7 +148,8 @@ impl Service<Request<Incoming>> for Seated {
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(Arc::clone(&self.caller));
         let working = self.seat.work();
         let answer = self.router.call(request);
         Box::pin(async move {

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use crate::access::caller;
 use crate::access::guard::Hosts;
 use crate::app::{App, Settings, closed};
 use crate::handlers::workers::{self, Cell, Shared, Workers};
@@ -140,6 +141,7 @@ impl Server {
         let Reserved { listener, address } = Reserved::take(listen)?;
         let shared = Shared {
             workers: Cell::default(),
+            engine: None,
         };
         let server = Self {
             listener,
@@ -189,7 +191,7 @@ impl Server {
             match wake {
                 Wake::Shutdown => break Ok(()),
                 Wake::Ended(task) => seats.give_back(task),
-                Wake::Accepted(Ok((stream, _))) => {
+                Wake::Accepted(Ok((stream, peer))) => {
                     if connections.len() >= connections_max {
                         close_idle(&seats, 1, &metrics);
                     }
@@ -197,7 +199,8 @@ impl Server {
                     let _ = stream.set_nodelay(true);
                     let stream = Deadline::new(stream, Arc::clone(&metrics));
                     let seat = seats.seat();
-                    let serving = serve(stream, router.clone(), closing.subscribe(), Arc::clone(&seat));
+                    let seated = Seated::new(router.clone(), Arc::clone(&seat), caller::at(peer));
+                    let serving = serve(stream, seated, closing.subscribe(), Arc::clone(&seat));
                     seats.take(connections.spawn(serving).id(), seat);
                 }
                 Wake::Accepted(Err(error)) => {
@@ -257,11 +260,10 @@ async fn bear(error: io::Error, seats: &Seats, metrics: &HttpMetrics) -> Result<
 }
 
 /// Serves one connection until it ends, until it is idle and the server goes down, or until its seat is needed.
-async fn serve(stream: Deadline, router: Router, closing: watch::Receiver<bool>, seat: Arc<Seat>) {
+async fn serve(stream: Deadline, service: Seated, closing: watch::Receiver<bool>, seat: Arc<Seat>) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
     builder.max_buf_size(BUFFER_BYTES_MAX);
-    let service = Seated::new(router, Arc::clone(&seat));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         biased;

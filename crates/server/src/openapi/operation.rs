@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
+use sprag_core::integrity::audit::REASON_CHARACTERS_MAX;
 use sprag_engine::requests;
 use sprag_engine::requests::idempotency::KEY_BYTES_MAX;
 use sprag_wire::{Duration, MachineDefinition};
@@ -272,8 +273,20 @@ impl Operation {
             key,
             "The idempotency key. If you send the same request with the same key within a day, you get the first answer.",
         )
-        .refuses([Code::IdempotencyKeyInvalid])
+        .refuses([Code::IdempotencyKeyInvalid, Code::ReasonInvalid])
         .refuses([requests::Code::IdempotencyKeyReused])
+    }
+
+    /// A decision of a principal, which the audit keeps.
+    pub(crate) fn audited(self) -> Self {
+        let reason = json!({ "type": "string", "maxLength": REASON_CHARACTERS_MAX });
+        self.header(
+            "Sprag-Reason",
+            reason,
+            "The reason, which the audit keeps. The server may demand one.",
+        )
+        .refuses([Code::ReasonInvalid])
+        .refuses([requests::Code::ReasonMissing])
     }
 
     /// A POST that changes nothing: it can be sent again with or without a key.

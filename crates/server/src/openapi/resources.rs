@@ -3,7 +3,7 @@
 //! The examples build on each other: run in this order against a new server, every one of them succeeds.
 
 use super::operations::{
-    actions, dead_letters, executions, jobs, limits, machines, runners, switches, system, workers,
+    actions, audit, dead_letters, executions, jobs, limits, machines, runners, switches, system, workers,
 };
 
 /// A group of routes.
@@ -117,6 +117,16 @@ pub(crate) const RESOURCES: &[Resource] = &[
             method: "POST",
             path: "/v1/dead-letters/retry",
             body: Some((JSON, r#"{"filter": "errorType = \"service_unavailable\""}"#)),
+        },
+    },
+    Resource {
+        name: audit::RESOURCE,
+        about: "Who decided what, why and from where, in chains that show every later change.",
+        example: Example {
+            about: "Who applied machines.",
+            method: "GET",
+            path: "/v1/audit?filter=verb%20%3D%20%22machine.apply%22",
+            body: None,
         },
     },
     Resource {

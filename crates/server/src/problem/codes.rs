@@ -35,6 +35,8 @@ sprag_engine::codes! {
     MediaTypeUnsupported = "media-type-unsupported";
     /// The route has no such method.
     MethodNotAllowed = "method-not-allowed";
+    /// The header `Sprag-Reason` holds no reason.
+    ReasonInvalid = "reason-invalid";
     /// The engine does not take requests.
     NotReady = "not-ready";
     /// What was asked of a worker cannot be done as things are.

@@ -51,6 +51,19 @@ impl Problem {
         Self::named(code.text(), code.status(), detail.into())
     }
 
+    /// The stable code.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The same, from a request that no other node can answer.
+    pub(crate) fn here(self) -> Self {
+        Self {
+            elsewhere: None,
+            ..self
+        }
+    }
+
     /// The same, with everything that is wrong by its place.
     pub(crate) fn with_errors(self, mut errors: Vec<FieldError>) -> Self {
         errors.truncate(LISTED_MAX);

@@ -13,7 +13,7 @@ pub(crate) trait HttpStatus {
 impl HttpStatus for requests::Code {
     fn status(self) -> u16 {
         match self {
-            Self::FilterInvalid => 400,
+            Self::FilterInvalid | Self::ReasonMissing => 400,
             Self::MachineUnknown
             | Self::VersionUnknown
             | Self::ExecutionUnknown
@@ -66,7 +66,8 @@ impl HttpStatus for Code {
             | Self::IdempotencyKeyInvalid
             | Self::LastEventIdInvalid
             | Self::PathInvalid
-            | Self::QueryInvalid => 400,
+            | Self::QueryInvalid
+            | Self::ReasonInvalid => 400,
             Self::SignatureInvalid => 401,
             Self::HookUnverified | Self::OriginRefused => 403,
             Self::DeadLetterUnknown | Self::RouteUnknown | Self::SupervisionOff | Self::WorkerUnknown => 404,

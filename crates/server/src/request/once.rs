@@ -4,10 +4,11 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use sprag_engine::Handle;
 use sprag_engine::requests::idempotency::Key;
 use sprag_engine::requests::{Replied, Request};
+use sprag_engine::{Asker, Handle};
 
+use crate::access::caller;
 use crate::app::App;
 use crate::problem::{Code, Problem};
 
@@ -18,16 +19,16 @@ pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
 /// Whose keys they are: everybody is the same person until there is authentication.
 const PRINCIPAL: &str = "anonymous";
 
-/// The engine for one request, under the request's `Idempotency-Key` if it has one.
+/// The engine for one request: in its caller's name, under its `Idempotency-Key` if it has one.
 pub(crate) struct Once {
     pub(crate) engine: Handle,
-    pub(crate) key: Option<Key>,
+    pub(crate) asker: Asker,
 }
 
 impl Once {
     /// Asks for something that acts once.
     pub(crate) async fn ask<R: Request>(&self, request: R) -> Replied<R::Answer> {
-        self.engine.ask_once(request, self.key.as_ref()).await
+        self.engine.ask_once(request, &self.asker).await
     }
 }
 
@@ -37,7 +38,10 @@ impl FromRequestParts<App> for Once {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         Ok(Self {
             engine: app.engine.clone(),
-            key: key(&parts.headers, PRINCIPAL)?,
+            asker: Asker {
+                caller: caller::of(parts)?,
+                key: key(&parts.headers, PRINCIPAL)?,
+            },
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::Code;
 use crate::problem::HttpStatus as _;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 37] = [
+const ELSEWHERE: [(&str, &str); 39] = [
     ("attempt-superseded", "runners"),
     ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
@@ -31,6 +31,8 @@ const ELSEWHERE: [(&str, &str); 37] = [
     ("not-ready", "edges"),
     ("operation-refused", "workers"),
     ("overloaded", "faulty"),
+    ("reason-invalid", "audit"),
+    ("reason-missing", "audit"),
     ("record-damaged", "the whole-product tests of files"),
     ("scope-unknown", "the whole-product tests of switches"),
     ("secret-unavailable", "hooks"),
@@ -69,6 +71,7 @@ fn small() -> Plan {
             body_bytes: 10_000,
             ..plan.options
         },
+        ..Plan::default()
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sprag_core::action::{Attempt, BoxFuture, ConfigProblem, Outcome, Runner};
 use sprag_core::clock::System;
+use sprag_core::integrity::audit::VerbSet;
 use sprag_core::time::Timestamp;
 use sprag_engine::{Builder, Engine, Handle, Limits, Requirements, SecretSource};
 use sprag_runners::tools::{Fail, LogMessage, Noop};
@@ -155,6 +156,8 @@ pub(super) fn engine(store: Box<dyn LaneStore>, readers: Arc<dyn Readers>) -> Bu
 pub(super) struct Plan {
     pub(super) limits: Limits,
     pub(super) options: Options,
+    /// The verbs of the audit that must have a reason.
+    pub(super) reasons: VerbSet,
 }
 
 impl Default for Plan {
@@ -162,6 +165,7 @@ impl Default for Plan {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Self {
             limits: Limits::default(),
+            reasons: VerbSet::default(),
             options: Options {
                 listen,
                 store: "sqlite".to_owned(),
@@ -200,9 +204,14 @@ impl World {
 
     /// A world around any engine.
     pub(super) async fn before(engine: Builder, plan: Plan, folder: tempfile::TempDir) -> Self {
-        let Plan { limits, options } = plan;
+        let Plan {
+            limits,
+            options,
+            reasons,
+        } = plan;
         let engine = engine.options(sprag_engine::Options {
             limits,
+            reasons,
             ..sprag_engine::Options::default()
         });
         let engine = engine.start().unwrap_or_else(|error| panic!("{}", error.0));

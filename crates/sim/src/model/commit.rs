@@ -154,6 +154,7 @@ impl Model {
             | Mutation::InsertJobItem(_)
             | Mutation::DeleteJobItems { .. }
             | Mutation::DeleteJob(_)
+            | Mutation::InsertAudit(_)
             | Mutation::ExpectNewest { .. } => Ok(()),
             Mutation::PutTimer(timer) => {
                 let known = self.touch(commit, timer.key.execution)?;

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::integrity::audit::{Entry, Head};
 use sprag_core::time::Timestamp;
 
 use super::cluster::Cluster;
@@ -40,6 +41,7 @@ pub(super) struct State {
     pub(super) facts: BTreeMap<(FactKind, String), Fact>,
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) job_items: BTreeMap<(JobId, u64), JobItem>,
+    pub(super) audit: BTreeMap<(u32, u64), Entry>,
 }
 
 /// The new record of a key; none to have none.
@@ -58,6 +60,7 @@ pub(super) enum Change {
     All(Vec<Change>),
     Job(JobId, Option<Job>),
     JobItem((JobId, u64), Option<JobItem>),
+    Audit((u32, u64), Option<Entry>),
     /// Several at once; the last is put in place first when they are taken back.
     Several(Vec<Self>),
 }
@@ -132,7 +135,19 @@ impl State {
                 Ok(Change::Several(keys.map(|key| Change::JobItem(key, None)).collect()))
             }
             Mutation::DeleteJob(id) => Ok(Change::Job(*id, None)),
+            Mutation::InsertAudit(record) => {
+                let key = (record.shard, record.sequence);
+                absent(&self.audit, &key)?;
+                Ok(Change::Audit(key, Some(record.clone())))
+            }
         }
+    }
+
+    /// The newest entry of every chain, by shard.
+    pub(super) fn audit_heads(&self) -> Vec<Head> {
+        let mut heads: BTreeMap<u32, Head> = BTreeMap::new();
+        heads.extend(self.audit.values().map(|entry| (entry.shard, entry.head())));
+        heads.into_values().collect()
     }
 
     fn expect_newest(&self, machine: &str, version: u32) -> Result<Change, Error> {
@@ -246,6 +261,7 @@ impl State {
             }
             Change::Job(id, new) => Change::Job(id, swap(&mut self.jobs, id, new)),
             Change::JobItem(key, new) => Change::JobItem(key, swap(&mut self.job_items, key, new)),
+            Change::Audit(key, new) => Change::Audit(key, swap(&mut self.audit, key, new)),
             Change::Several(changes) => {
                 let mut undo: Vec<Change> = changes.into_iter().map(|change| self.put(change)).collect();
                 undo.reverse();

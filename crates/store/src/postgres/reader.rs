@@ -8,17 +8,19 @@ use std::sync::Arc;
 
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::integrity::audit::{Entry, Head};
 
 use super::link::{Link, Role, Target};
 use super::session::Session;
-use super::{actions, control, counts, executions, history, inbox, jobs, machines, search, timers};
+use super::{actions, audit, control, counts, executions, history, inbox, jobs, machines, search, timers};
 use crate::page::{Page, PageLimit, Paged, ReadKind};
 use crate::pool;
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
 use crate::traits::{
-    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, OpenWork, QueuedCount, Reader, Readers, Search,
+    ActionQuery, AuditKey, Counted, Error, ExecutionQuery, FileBytes, OpenWork, QueuedCount, Reader, Readers, Search,
+    ShardId,
 };
 
 /// Hands out the readers of a database. Clones share them. Each connects when it is first asked.
@@ -194,6 +196,17 @@ impl Reader for PooledReader {
 
     fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error> {
         self.ask(&async |session| jobs::items(session, job, page).await)
+    }
+
+    fn audit(&self, shard: Option<ShardId>, page: &Page<AuditKey>) -> Result<Paged<Entry, AuditKey>, Error> {
+        self.ask(&async |session| match shard {
+            Some(shard) => audit::chain(session, shard, page).await,
+            None => audit::list(session, page).await,
+        })
+    }
+
+    fn audit_heads(&self) -> Result<Vec<Head>, Error> {
+        self.ask(&async |session| audit::heads(session).await)
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {

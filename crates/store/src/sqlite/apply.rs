@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::errors::classify;
 use super::history::HistoryEnds;
 use super::{
-    actions, executions, facts, history, idempotency, inbox, jobs, lives, machines, receipts, retention, timers,
+    actions, audit, executions, facts, history, idempotency, inbox, jobs, lives, machines, receipts, retention, timers,
 };
 use crate::records::Execution;
 use crate::records::checks;
@@ -100,5 +100,6 @@ fn one(connection: &Connection, ends: &mut HistoryEnds, mutation: &Mutation) -> 
         Mutation::InsertJobItem(record) => jobs::insert_item(connection, record),
         Mutation::DeleteJobItems { job, up_to } => jobs::delete_items(connection, *job, *up_to),
         Mutation::DeleteJob(id) => jobs::delete(connection, *id),
+        Mutation::InsertAudit(record) => audit::insert(connection, record),
     }
 }

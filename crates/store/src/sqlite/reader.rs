@@ -9,17 +9,20 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
+use sprag_core::integrity::audit::{Entry, Head};
 
 use super::backup::{self, Copying};
 use super::errors::classify;
 use super::keeper::OpenFile;
-use super::{actions, counts, executions, facts, history, inbox, jobs, machines, search, timers};
+use super::{actions, audit, counts, executions, facts, history, inbox, jobs, machines, search, timers};
 use crate::page::{Page, Paged, ReadKind};
 use crate::pool::ReaderPool;
 use crate::records::{
     Action, Execution, ExecutionStatus, Fact, FactKind, HistoryEntry, Job, JobItem, MachineVersion, Timer,
 };
-use crate::traits::{ActionQuery, Counted, Error, ExecutionQuery, FileBytes, QueuedCount, Reader, Readers, Search};
+use crate::traits::{
+    ActionQuery, AuditKey, Counted, Error, ExecutionQuery, FileBytes, QueuedCount, Reader, Readers, Search, ShardId,
+};
 
 /// Hands out the readers of a file. Clones share them.
 #[derive(Clone, Debug)]
@@ -182,6 +185,17 @@ impl Reader for ReadConnection {
 
     fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error> {
         self.read(|connection| jobs::items(connection, job, page))
+    }
+
+    fn audit(&self, shard: Option<ShardId>, page: &Page<AuditKey>) -> Result<Paged<Entry, AuditKey>, Error> {
+        self.read(|connection| match shard {
+            Some(shard) => audit::chain(connection, shard, page),
+            None => audit::list(connection, page),
+        })
+    }
+
+    fn audit_heads(&self) -> Result<Vec<Head>, Error> {
+        self.read(audit::heads)
     }
 
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error> {

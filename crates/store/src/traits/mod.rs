@@ -10,11 +10,15 @@ pub mod hooked;
 mod lane;
 pub mod page;
 
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
 
 use sprag_core::action::Status;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
+use sprag_core::integrity::audit;
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, PageLimit, Paged, ReadKind};
@@ -146,6 +150,8 @@ pub enum Mutation {
     },
     /// A job is forgotten. Its items go before it.
     DeleteJob(JobId),
+    /// One more entry of a chain of the audit.
+    InsertAudit(audit::Entry),
 }
 
 /// Whether an update writes the variables.
@@ -263,6 +269,55 @@ pub struct ReadyRef {
     pub execution: ExecutionId,
 }
 
+/// A place in the audit: the order in which it is listed, backwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AuditKey {
+    /// When it was decided.
+    pub at: Timestamp,
+    /// Whose chain.
+    pub shard: ShardId,
+    /// Which entry of it.
+    pub sequence: u64,
+}
+
+impl AuditKey {
+    /// Behind every entry.
+    pub const END: Self = Self {
+        at: Timestamp::MAX,
+        shard: ShardId(u32::MAX),
+        sequence: u64::MAX,
+    };
+
+    /// The place of an entry.
+    pub fn of(entry: &audit::Entry) -> Self {
+        Self {
+            at: entry.at,
+            shard: ShardId(entry.shard),
+            sequence: entry.sequence,
+        }
+    }
+}
+
+impl fmt::Display for AuditKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}.{}", self.at.as_millis(), self.shard.0, self.sequence)
+    }
+}
+
+impl FromStr for AuditKey {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let mut parts = text.splitn(3, '.');
+        let mut part = || parts.next().unwrap_or_default();
+        Ok(Self {
+            at: Timestamp::from_millis(part().parse()?),
+            shard: ShardId(part().parse()?),
+            sequence: part().parse()?,
+        })
+    }
+}
+
 /// What readers may ask. Readers see committed state only and never wait for a writer.
 ///
 /// A page of a list may have fewer rows than asked for, because it ends at its bytes too: [`Paged::next`] tells whether it is the
@@ -353,6 +408,12 @@ pub trait Reader: Send {
 
     /// Items of a job by number.
     fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error>;
+
+    /// Entries of the audit, newest first: of one chain, by sequence, or of all, by time.
+    fn audit(&self, shard: Option<ShardId>, page: &Page<AuditKey>) -> Result<Paged<audit::Entry, AuditKey>, Error>;
+
+    /// The newest entry of every chain of the audit that has one, by shard.
+    fn audit_heads(&self) -> Result<Vec<audit::Head>, Error>;
 
     /// How many executions are open, by status. A status that none has is left out.
     fn open_executions(&self) -> Result<Vec<(ExecutionStatus, u64)>, Error>;

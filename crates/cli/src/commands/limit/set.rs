@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::client::Remote;
+use crate::client::{Remote, Why};
 use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -22,6 +22,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -32,6 +34,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         concurrency,
         rate,
         revision,
+        why,
         remote,
     } = arguments;
     let mut body = Map::new();
@@ -45,6 +48,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let limit = client
         .put(&["limits", key])
         .matching(*revision)
+        .why(why)
         .json(&Value::Object(body))
         .send()
         .await?;

@@ -5,11 +5,14 @@ use std::fmt::Write as _;
 use sprag_wire::{NotStartable, Reloaded};
 
 use super::Supervisor;
+use crate::client::Why;
 use crate::failure::Exit;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    why: Why,
     #[command(flatten)]
     supervisor: Supervisor,
 }
@@ -17,7 +20,7 @@ pub(crate) struct Arguments {
 /// Has the file read again. A file that is not valid changes nothing.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.supervisor.client()?;
-    let document = client.post(&["workers", "reload"]).send().await?;
+    let document = client.post(&["workers", "reload"]).why(&arguments.why).send().await?;
     output.show(&document, text)?;
     Ok(Exit::Done)
 }

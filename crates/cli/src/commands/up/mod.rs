@@ -6,6 +6,7 @@
 mod banner;
 mod demo;
 mod engine;
+pub(crate) mod heads;
 mod memory;
 mod place;
 mod reach;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sprag_core::clock::{Clock, Manual, System};
-use sprag_engine::Engine;
+use sprag_engine::{Engine, Handle};
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
 use sprag_server::{Error as ServerError, Reserved, Server};
@@ -194,6 +195,13 @@ enum End {
     ServerFailed(anyhow::Error),
 }
 
+/// What runs beside the server for as long as it does.
+fn accompany(clock: Arc<System>, heads: Option<heads::Export>, engine: Handle) {
+    tokio::spawn(time::follow(clock));
+    tokio::spawn(memory::give_back());
+    heads::begin(heads, engine);
+}
+
 async fn serve(
     settings: Settings,
     (store, reserved): (store::Opened, Reserved),
@@ -212,6 +220,7 @@ async fn serve(
         secrets,
         engine: mut options,
         alerts,
+        heads,
         telemetry,
     } = settings;
     // From here on a signal is a request, not the end of the process.
@@ -242,8 +251,7 @@ async fn serve(
     };
     let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
-    tokio::spawn(time::follow(clock));
-    tokio::spawn(memory::give_back());
+    accompany(clock, heads, engine.handle());
     let demo = match purpose {
         Purpose::Demo => Some(Demo::begin(engine.handle(), server.address()).await?),
         Purpose::Work => None,

@@ -5,6 +5,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+use sprag_core::integrity::audit::Verb;
+use sprag_engine::Asker;
 use sprag_supervisor::process::{TAIL_LINES_MAX, follow, tail};
 use sprag_supervisor::store::{Cursor, PAGE_MAX, Page};
 use sprag_supervisor::{Operation, Phase, ROOT_PATH, Status};
@@ -13,7 +15,7 @@ use sprag_wire as wire;
 use super::once::IdempotentRequest;
 use super::views::{IntoWire as _, explanation, worker};
 use super::{Shared, Workers};
-use crate::handlers::WHO;
+use crate::access::caller::Who;
 use crate::handlers::reply::{Answer, ok};
 use crate::metrics::{MEDIA_TYPE, supervision_page};
 use crate::problem::shown::shown;
@@ -153,9 +155,10 @@ pub(crate) async fn start(
     State(shared): State<Shared>,
     Named(path): Named,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     headers: HeaderMap,
 ) -> Answer {
-    operate(shared.workers()?, Operation::Start, &path, &headers).await
+    operate(&shared, (Operation::Start, &path), &asker, &headers).await
 }
 
 /// `POST /v1/workers/{path}/stop`
@@ -163,9 +166,10 @@ pub(crate) async fn stop(
     State(shared): State<Shared>,
     Named(path): Named,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     headers: HeaderMap,
 ) -> Answer {
-    operate(shared.workers()?, Operation::Stop, &path, &headers).await
+    operate(&shared, (Operation::Stop, &path), &asker, &headers).await
 }
 
 /// `POST /v1/workers/{path}/restart`
@@ -173,9 +177,10 @@ pub(crate) async fn restart(
     State(shared): State<Shared>,
     Named(path): Named,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     headers: HeaderMap,
 ) -> Answer {
-    operate(shared.workers()?, Operation::Restart, &path, &headers).await
+    operate(&shared, (Operation::Restart, &path), &asker, &headers).await
 }
 
 /// `POST /v1/workers/{path}/cancel`
@@ -183,37 +188,69 @@ pub(crate) async fn cancel(
     State(shared): State<Shared>,
     Named(path): Named,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     headers: HeaderMap,
 ) -> Answer {
-    operate(shared.workers()?, Operation::Cancel, &path, &headers).await
+    operate(&shared, (Operation::Cancel, &path), &asker, &headers).await
 }
 
 /// `POST /v1/workers/reload`
-pub(crate) async fn reload(State(shared): State<Shared>, Query(Nothing): Query<Nothing>, headers: HeaderMap) -> Answer {
+pub(crate) async fn reload(
+    State(shared): State<Shared>,
+    Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
+    headers: HeaderMap,
+) -> Answer {
     let workers = shared.workers()?;
     let word = IdempotentRequest::new(&workers.store, (ROOT, "reload"), &headers, workers.clock.now())?;
     if let Some(replayed) = word.replay() {
         return Ok(replayed);
     }
-    let reloaded = workers.reload.reload().await?;
+    shared.record(Verb::ReloadServices, "services", None, &asker).await?;
+    let reloaded = match workers.reload.reload().await {
+        Ok(reloaded) => reloaded,
+        Err(not) => {
+            return Err(shared
+                .refuse(Verb::ReloadServices, "services", not.into(), &asker)
+                .await);
+        }
+    };
     Ok(word.answer(&reloaded).await)
 }
 
-/// A person's word: never refused by a limit, and what failed before is forgotten.
-async fn operate(workers: &Workers, operation: Operation, path: &str, headers: &HeaderMap) -> Answer {
+/// A person's word: never refused by a limit, and what failed before is forgotten. The audit has it before anything is
+/// done; a refusal that follows is an entry of its own.
+async fn operate(shared: &Shared, (operation, path): (Operation, &str), asker: &Asker, headers: &HeaderMap) -> Answer {
+    let workers = shared.workers()?;
+    let verb = verb_of(operation);
     let word = IdempotentRequest::new(&workers.store, (path, operation.verb()), headers, workers.clock.now())?;
     if let Some(replayed) = word.replay() {
         return Ok(replayed);
     }
-    workers.handle.explain(path).await?;
+    if let Err(error) = workers.handle.explain(path).await {
+        return Err(shared.refuse(verb, path, error.into(), asker).await);
+    }
+    shared.record(verb, path, None, asker).await?;
     if operation != Operation::Cancel {
         forget(workers, operation, path).await?;
     }
-    workers.handle.operate(operation, path, WHO).await?;
+    if let Err(error) = workers.handle.operate(operation, path, &asker.caller.principal).await {
+        return Err(shared.refuse(verb, path, error.into(), asker).await);
+    }
     // What is answered happens, whatever becomes of this process. A disk that takes nothing is said by the store.
     let _ = workers.store.settled().wait().await;
     let explain = workers.handle.explain(path).await?;
     Ok(word.answer(&worker(&explain.status, workers.clock.now())).await)
+}
+
+/// The audit's verb for an operation.
+fn verb_of(operation: Operation) -> Verb {
+    match operation {
+        Operation::Start => Verb::StartService,
+        Operation::Stop => Verb::StopService,
+        Operation::Restart => Verb::RestartService,
+        Operation::Cancel => Verb::CancelService,
+    }
 }
 
 /// Forgets what failed before: of the service itself, and of those below it that failed where they are to start as well.

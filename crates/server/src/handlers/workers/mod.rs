@@ -9,6 +9,7 @@ mod once;
 mod tests;
 mod views;
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use axum::extract::{FromRef, Request};
@@ -20,6 +21,9 @@ use axum::{Router, http};
 use futures_util::future::BoxFuture;
 use sprag_core::clock::Clock;
 use sprag_core::document::{Finding, Severity};
+use sprag_core::integrity::audit::Verb;
+use sprag_engine::requests::Record;
+use sprag_engine::{Asker, Handle as Engine};
 use sprag_supervisor::process::Services;
 use sprag_supervisor::store::Store;
 use sprag_supervisor::{Handle, OperateError};
@@ -68,17 +72,41 @@ pub(crate) type Cell = Arc<OnceLock<Workers>>;
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) workers: Cell,
+    /// The engine, which keeps the audit. A supervisor alone has none.
+    pub(crate) engine: Option<Engine>,
 }
 
 impl FromRef<App> for Shared {
     fn from_ref(app: &App) -> Self {
         Self {
             workers: Arc::clone(&app.workers),
+            engine: Some(app.engine.clone()),
         }
     }
 }
 
 impl Shared {
+    /// Adds an entry to the audit: before anything is done, or with the code of a refusal.
+    async fn record(&self, verb: Verb, path: &str, refused: Option<&Problem>, asker: &Asker) -> Result<(), Problem> {
+        let Some(engine) = &self.engine else { return Ok(()) };
+        let record = Record {
+            verb,
+            target: path.to_owned(),
+            refused: refused.map(|problem| Cow::Borrowed(problem.code())),
+        };
+        let recorded = engine.operate().record(record, asker).await;
+        // The supervisor is this node's own: no other node can do what was asked.
+        recorded.map_err(|refusal| Problem::from(refusal).here())
+    }
+
+    /// Passes a refusal on, once the audit has it.
+    async fn refuse(&self, verb: Verb, path: &str, problem: Problem, asker: &Asker) -> Problem {
+        match self.record(verb, path, Some(&problem), asker).await {
+            Ok(()) => problem,
+            Err(unrecorded) => unrecorded,
+        }
+    }
+
     /// The supervisor, if there is one.
     fn workers(&self) -> Result<&Workers, Problem> {
         self.workers.get().ok_or_else(|| {

@@ -30,6 +30,7 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
         .body::<NoFields>()
         .writes()
         .once()
+        .audited()
         .refuses([requests::Code::StatusConflict])
 }
 

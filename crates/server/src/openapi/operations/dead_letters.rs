@@ -64,6 +64,7 @@ pub(crate) fn retry() -> Operation {
     .body::<wire::RetryRequest>()
     .writes()
     .once()
+    .audited()
     .refuses([
         requests::Code::StatusConflict,
         requests::Code::VersionUnknown,
@@ -76,5 +77,6 @@ pub(crate) fn archive() -> Operation {
         .body::<NoFields>()
         .writes()
         .once()
+        .audited()
         .refuses([requests::Code::StatusConflict])
 }

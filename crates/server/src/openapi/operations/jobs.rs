@@ -33,6 +33,7 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
         .body::<NoFields>()
         .writes()
         .once()
+        .audited()
         .refuses([requests::Code::StatusConflict])
 }
 
@@ -47,6 +48,7 @@ pub(crate) fn retry_all() -> Operation {
     .answers::<wire::DryRun>(200, "With `dryRun`: what the job would do.")
     .writes()
     .once()
+    .audited()
     .refuses([
         requests::Code::FilterInvalid,
         requests::Code::NameInvalid,

@@ -51,6 +51,7 @@ pub(crate) fn apply() -> Operation {
         .tagged()
         .writes()
         .once()
+        .audited()
         .if_match()
         .if_none()
         .refuses([requests::Code::DefinitionInvalid])

@@ -1,6 +1,7 @@
 //! What every method of every route is, one file per resource, in the order of the route table.
 
 pub(crate) mod actions;
+pub(crate) mod audit;
 pub(crate) mod dead_letters;
 pub(crate) mod executions;
 pub(crate) mod jobs;

@@ -37,6 +37,7 @@ pub(crate) fn on() -> Operation {
         .tagged()
         .writes()
         .once()
+        .audited()
         .refuses([
             requests::Code::MachineUnknown,
             requests::Code::NameInvalid,
@@ -58,4 +59,5 @@ pub(crate) fn release() -> Operation {
         .answers::<wire::Switch>(200, "The released switch.")
         .writes()
         .once()
+        .audited()
 }

@@ -8,7 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::{Discriminant, discriminant};
 
 use super::part::StatementPart;
-use super::{actions, control, executions, history, idempotency, inbox, jobs, machines, receipts, retention, timers};
+use super::{
+    actions, audit, control, executions, history, idempotency, inbox, jobs, machines, receipts, retention, timers,
+};
 use crate::traits::{Error, Mutation};
 
 /// Mutations of one kind, to be applied at once.
@@ -130,6 +132,7 @@ impl Touch {
             Mutation::DeleteExecution(id) => one(hash(("execution", id))),
             Mutation::PutJob(job) => one(hash(("job", job.id))),
             Mutation::DeleteJob(id) => stays(hash(("job", id))),
+            Mutation::InsertAudit(entry) => stays(hash(("audit", entry.shard, entry.sequence))),
             Mutation::InsertJobItem(item) => stays(hash(("items", item.job))),
             Mutation::DeleteJobItems { job, .. } => stays(hash(("items", job))),
         }
@@ -229,7 +232,8 @@ fn add_group<'a>(parts: &mut Vec<StatementPart<'a>>, group: &Group<'a>, shards: 
         | Mutation::PutJob(_)
         | Mutation::InsertJobItem(_)
         | Mutation::DeleteJobItems { .. }
-        | Mutation::DeleteJob(_) => parts.push(rare(group, shards)?),
+        | Mutation::DeleteJob(_)
+        | Mutation::InsertAudit(_) => parts.push(rare(group, shards)?),
     }
     Ok(())
 }
@@ -269,6 +273,7 @@ fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<StatementPart<'a>, Error> 
             jobs::delete_items(&records!(group, Mutation::DeleteJobItems { job, up_to } => (*job, *up_to)))
         }
         Some(Mutation::DeleteJob(_)) => jobs::delete(&records!(group, Mutation::DeleteJob(id) => *id)),
+        Some(Mutation::InsertAudit(_)) => audit::insert(&records!(group, Mutation::InsertAudit(record) => record)),
         _ => {
             return Err(Error::Failed {
                 detail: "a mutation that no statement applies".to_owned(),

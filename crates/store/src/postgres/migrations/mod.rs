@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[Migration] = migrations![
     10 "room" "0010_room",
     11 "place" "0011_place",
     12 "commits" "0012_commits",
+    13 "audit" "0013_audit",
 ];
 
 /// One node at a time: `SPRG`, as a number. An index of a large table may take longer than any statement of a lane.

@@ -114,6 +114,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "commits",
         sql: include_str!("0012_commits.sql"),
     },
+    Migration {
+        version: 13,
+        name: "audit",
+        sql: include_str!("0013_audit.sql"),
+    },
 ];
 
 const CREATE: &str = "\
