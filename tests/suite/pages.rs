@@ -9,10 +9,19 @@ use sprag_core::action::error::kind;
 use sprag_tests::binary;
 
 /// Literals with the shape of a finding's code that are something else.
-const NOT_FINDINGS: [&str; 4] = ["docusign-hmac", "on-failure", "retry-after", "standard-webhooks"];
+const NOT_FINDINGS: [&str; 7] = [
+    "best-effort",
+    "docusign-hmac",
+    "fail-fast",
+    "finish-and-keep",
+    "on-failure",
+    "retry-after",
+    "standard-webhooks",
+];
 
 /// Where the codes of findings are written.
-const FINDING_SOURCES: [&str; 6] = [
+const FINDING_SOURCES: [&str; 7] = [
+    "crates/agent/src/plan",
     "crates/core/src/document",
     "crates/core/src/machine/load",
     "crates/core/src/machine/lint",

@@ -1,6 +1,7 @@
 //! The commands, by noun and verb.
 
 mod action;
+mod agent;
 mod audit;
 mod backup;
 mod completions;
@@ -12,6 +13,7 @@ mod init;
 mod job;
 mod limit;
 mod list;
+mod load;
 mod machine;
 mod migrate;
 mod one;
@@ -108,6 +110,11 @@ enum Command {
     /// List decisions, and check that none was changed
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Run an agent, which performs load tests for controllers
+    Agent(agent::Arguments),
+    /// Run load tests on agents, and report on them
+    #[command(subcommand)]
+    Load(load::Command),
     /// Back up a running server
     #[command(after_help = "Examples:\n  sprag backup --to sprag-2026-11-15.db")]
     Backup(backup::Arguments),
@@ -144,7 +151,7 @@ impl Sprag {
     /// How much this command logs.
     pub(crate) fn logs(&self) -> Logs {
         match self.command {
-            Command::Up(_) => Logs::Server,
+            Command::Up(_) | Command::Agent(_) => Logs::Server,
             Command::Supervise(ref arguments) => arguments.logs(self.output),
             _ => Logs::Command,
         }
@@ -168,6 +175,8 @@ impl Sprag {
             Command::Switch(command) => complete(command.run(output)),
             Command::Limit(command) => complete(command.run(output)),
             Command::Audit(command) => complete(command.run(output)),
+            Command::Agent(arguments) => agent::run(&arguments, output),
+            Command::Load(command) => command.run(output),
             Command::Backup(arguments) => complete(backup::run(&arguments, output)),
             Command::Restore(arguments) => restore::run(&arguments, output),
             Command::Migrate(arguments) => migrate::run(&arguments, output),

@@ -24,4 +24,5 @@ pub use client::{BuildError, Client};
 pub use reply::Reply;
 pub(crate) use request::header;
 pub use request::{METHODS, Request, RequestError, headers, method, url};
+pub use tls::config as tls_config;
 pub use wire::{Answer, Came, Exchange, Observer, Script, Wire, scripted_headers};
