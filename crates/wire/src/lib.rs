@@ -21,6 +21,7 @@ mod runners;
 mod switches;
 mod system;
 mod time;
+mod tokens;
 mod waiting;
 mod words;
 mod workers;
@@ -55,6 +56,7 @@ pub use system::{
     Because, Bounds, Cluster, Health, HealthStatus, Node, Note, RestoreReport, RestoredEffect, Shard, System,
 };
 pub use time::{Duration, Time};
+pub use tokens::{Me, NewToken, Token, TokenRequest};
 pub use waiting::{Lease, Waiting, WaitingFor};
 pub use workers::{
     DeltaKind, Goal, LastAction, LastOutcome, NotStartable, Part, PartChange, Reloaded, Worker, WorkerCounts,

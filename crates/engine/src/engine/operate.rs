@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use sprag_core::ids::{JobId, SwitchId};
+use sprag_core::ids::{JobId, SwitchId, TokenId};
 use sprag_core::machine::Machine;
+use sprag_store::records::FactKind;
 use sprag_store::{Error, Page, ReadKind};
 use sprag_wire::RestoreReport;
 
 use super::handle::Handle;
 use crate::jobs::JobView;
 use crate::limits::{LimitKey, LimitView, Numbers, define};
-use crate::queue::control::SwitchView;
+use crate::queue::control::{SwitchView, body};
+use crate::queue::tokens::{Token, Tokens};
 use crate::read::restored::{self, backup_mark};
 use crate::read::scopes::ScopeNames;
 use crate::requests::idempotency::Key;
@@ -163,6 +165,20 @@ impl Handle {
             Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
             Err(_) => Err(Refusal::new(Code::StoreFailed, "a backup did not come back")),
         }
+    }
+
+    /// The tokens, as this node knows them. Nothing is read.
+    pub fn tokens(&self) -> Arc<Tokens> {
+        self.board.tokens()
+    }
+
+    /// A token as it is stored, for one that this node does not know yet.
+    pub async fn stored_token(&self, id: TokenId) -> Result<Option<Token>, Refusal> {
+        self.read(ReadKind::Point, move |reader| {
+            let found = reader.fact(FactKind::Token, &id.to_string())?;
+            found.map(|fact| body(&fact)).transpose()
+        })
+        .await
     }
 
     /// What is known about the restore that this store comes from, if it comes from one.

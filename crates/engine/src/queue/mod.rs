@@ -17,6 +17,7 @@ mod scope;
 mod shards;
 mod status;
 mod switch;
+pub mod tokens;
 
 pub use self::circuit::CircuitOptions;
 pub(crate) use self::dispatcher::Dispatcher;

@@ -24,6 +24,7 @@ mod send;
 mod start;
 mod switches;
 mod timers;
+mod tokens;
 mod upkeep;
 
 use std::fmt::Debug;
@@ -43,7 +44,7 @@ pub use self::dead_letters::{Archive, RetryDead};
 pub use self::executions::{Cancel, Continue, Pause, Resume};
 use self::idempotency::Idempotency;
 pub use self::jobs::{CancelJob, ForgetJob, JobStep, LettersSettled, PauseJob, ResumeJob};
-pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig};
+pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig, LeasedType};
 pub use self::limits::{ClearLimit, ListLimits, SetLimit};
 pub use self::migrate::Migrate;
 pub use self::queue::ShowQueue;
@@ -54,6 +55,7 @@ pub use self::switches::{
     CancelSwitched, LapseSwitch, ListSwitches, Matches, Rejoin, Rejoined, Swept, SwitchOff, SwitchOn,
 };
 pub use self::timers::{ActionDue, TimerDue};
+pub use self::tokens::{CreateToken, FirstToken, ListTokens, RevokeToken, TokenPlan};
 pub use self::upkeep::{AcceptClock, Expire, ExpireAnswers};
 use crate::decide::{Decider, Known, Reads};
 pub use crate::jobs::RetryAll;
@@ -560,8 +562,9 @@ impl Refusal {
 
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
-    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, Statement,
-    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock,
+    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LeasedType, Statement,
+    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, CreateToken, FirstToken, ListTokens,
+    RevokeToken,
     // The engine's own.
     ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, Heard, Rejoin,
     Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob,
