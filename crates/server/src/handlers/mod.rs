@@ -20,6 +20,7 @@ mod source;
 pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
+pub(crate) mod tokens;
 pub(crate) mod workers;
 
 /// Who asks: on loopback without tokens, everybody.

@@ -14,6 +14,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +29,8 @@ use hyper_util::service::TowerToHyperService;
 use sprag_core::action::BoxFuture;
 use tokio::sync::Notify;
 use tokio::task::Id;
+
+use crate::access::gate::Peer;
 
 /// A request runs.
 const BUSY: u64 = 0;
@@ -129,13 +132,15 @@ impl Seats {
 pub(crate) struct Seated {
     router: TowerToHyperService<Router>,
     seat: Arc<Seat>,
+    peer: Peer,
 }
 
 impl Seated {
-    pub(crate) fn new(router: Router, seat: Arc<Seat>) -> Self {
+    pub(crate) fn new(router: Router, seat: Arc<Seat>, peer: SocketAddr) -> Self {
         Self {
             router: TowerToHyperService::new(router),
             seat,
+            peer: Peer(peer),
         }
     }
 }
@@ -145,7 +150,8 @@ impl Service<Request<Incoming>> for Seated {
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.peer);
         let working = self.seat.work();
         let answer = self.router.call(request);
         Box::pin(async move {

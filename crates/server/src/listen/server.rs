@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use crate::access::auth::Auth;
 use crate::access::guard::Hosts;
 use crate::app::{App, Settings, closed};
 use crate::handlers::workers::{self, Cell, Shared, Workers};
@@ -67,10 +68,8 @@ pub struct Reserved {
 
 impl Reserved {
     /// Takes an address. Must be called inside a runtime.
-    pub fn take(listen: SocketAddr) -> Result<Self, Error> {
-        if !listen.ip().is_loopback() {
-            return Err(Error::NotLoopback { address: listen });
-        }
+    pub fn take(listen: SocketAddr, auth: &Auth) -> Result<Self, Error> {
+        auth.check(listen)?;
         let failed = |source| Error::Listen {
             address: listen,
             source,
@@ -100,7 +99,7 @@ impl Server {
     /// Listens where `options` say. Requests are answered once [`Server::run`] is called.
     #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind(options: Options, engine: Handle) -> Result<Self, Error> {
-        let reserved = Reserved::take(options.listen)?;
+        let reserved = Reserved::take(options.listen, &options.auth)?;
         Self::on(reserved, options, engine)
     }
 
@@ -112,6 +111,7 @@ impl Server {
             body_bytes,
             store,
             streams,
+            auth,
         } = options;
         let Reserved { listener, address } = reserved;
         let (closing, is_closing) = watch::channel(false);
@@ -121,6 +121,7 @@ impl Server {
             store,
             is_loopback: address.ip().is_loopback(),
             streams,
+            auth,
         };
         let app = App::new(engine, settings, is_closing);
         Ok(Self {
@@ -137,7 +138,7 @@ impl Server {
     /// The same for a supervisor alone: there is no engine, and the only routes are those of supervision.
     #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind_supervision(listen: SocketAddr, workers: Workers, now: Timestamp) -> Result<Self, Error> {
-        let Reserved { listener, address } = Reserved::take(listen)?;
+        let Reserved { listener, address } = Reserved::take(listen, &Auth::default())?;
         let shared = Shared {
             workers: Cell::default(),
         };
@@ -189,7 +190,7 @@ impl Server {
             match wake {
                 Wake::Shutdown => break Ok(()),
                 Wake::Ended(task) => seats.give_back(task),
-                Wake::Accepted(Ok((stream, _))) => {
+                Wake::Accepted(Ok((stream, peer))) => {
                     if connections.len() >= connections_max {
                         close_idle(&seats, 1, &metrics);
                     }
@@ -197,7 +198,8 @@ impl Server {
                     let _ = stream.set_nodelay(true);
                     let stream = Deadline::new(stream, Arc::clone(&metrics));
                     let seat = seats.seat();
-                    let serving = serve(stream, router.clone(), closing.subscribe(), Arc::clone(&seat));
+                    let service = Seated::new(router.clone(), Arc::clone(&seat), peer);
+                    let serving = serve(stream, service, closing.subscribe(), Arc::clone(&seat));
                     seats.take(connections.spawn(serving).id(), seat);
                 }
                 Wake::Accepted(Err(error)) => {
@@ -257,11 +259,10 @@ async fn bear(error: io::Error, seats: &Seats, metrics: &HttpMetrics) -> Result<
 }
 
 /// Serves one connection until it ends, until it is idle and the server goes down, or until its seat is needed.
-async fn serve(stream: Deadline, router: Router, closing: watch::Receiver<bool>, seat: Arc<Seat>) {
+async fn serve(stream: Deadline, service: Seated, closing: watch::Receiver<bool>, seat: Arc<Seat>) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
     builder.max_buf_size(BUFFER_BYTES_MAX);
-    let service = Seated::new(router, Arc::clone(&seat));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         biased;

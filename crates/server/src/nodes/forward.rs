@@ -20,11 +20,13 @@ use axum::response::{IntoResponse, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use sprag_core::access::Caller;
 use sprag_core::ids::{NodeId, Slot};
 use sprag_engine::lane::member::{Place, Whereabouts};
 use sprag_engine::requests::{Code, Refusal};
 use sprag_store::ShardId;
 
+use crate::access::gate::FromNode;
 use crate::app::App;
 use crate::nodes::owner::{self, OwnerFor};
 use crate::nodes::peers;
@@ -35,6 +37,8 @@ use crate::request::once;
 
 /// What nodes show each other.
 pub(crate) const TOKEN: HeaderName = HeaderName::from_static("sprag-node-token");
+/// For whom a node passes a request on.
+pub(crate) const CALLER: HeaderName = HeaderName::from_static("sprag-node-caller");
 /// How long a connection to another node may take.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 /// How long another node may take to begin its answer: longer than the longest `?wait`.
@@ -129,8 +133,19 @@ fn addressed(advertise: &str, token: &str, parts: &Parts, body: Bytes) -> Result
     without_connection(request.headers_mut());
     // A page of this node's own may ask; for the other node that is a foreign origin, and this node has looked.
     request.headers_mut().remove(header::ORIGIN);
+    // The token stays here: what it allows goes along.
+    request.headers_mut().remove(header::AUTHORIZATION);
     request.headers_mut().insert(TOKEN, shown(token)?);
+    if let Some(caller) = parts.extensions.get::<Arc<Caller>>() {
+        request.headers_mut().insert(CALLER, named(caller)?);
+    }
     Ok(request)
+}
+
+/// A caller, for another node.
+fn named(caller: &Caller) -> Result<HeaderValue, String> {
+    let caller = serde_json::to_vec(caller).map_err(|error| error.to_string())?;
+    HeaderValue::from_bytes(&caller).map_err(|error| error.to_string())
 }
 
 fn without_connection(headers: &mut HeaderMap) {
@@ -150,8 +165,7 @@ pub(crate) async fn forward(app: &App, request: Request, next: Next) -> Response
 
 /// The same where there may be other nodes.
 async fn among_nodes(app: &App, whereabouts: &Whereabouts, mut request: Request, next: Next) -> Response {
-    let shown = request.headers_mut().remove(TOKEN);
-    if shown.is_some_and(|shown| whereabouts.is_token(shown.as_bytes())) {
+    if request.extensions().get::<FromNode>().is_some() {
         if peers::is_internal(request.uri()) {
             return Box::pin(peers::hear(app, request)).await;
         }

@@ -11,6 +11,7 @@ use sprag_engine::requests::idempotency::KEY_BYTES_MAX;
 use sprag_wire::{Duration, MachineDefinition};
 
 use super::shapes::{Shape, text, whole};
+use crate::access::rule::Rule;
 use crate::problem::{Code, HttpStatus};
 use crate::request::body::{Empty, FromFields};
 use crate::request::query::LIMIT_MAX;
@@ -36,6 +37,8 @@ pub(crate) struct Operation {
     pub(crate) refusals: Vec<Refused>,
     /// Whether another path does the same, so that readers need not see this one.
     pub(crate) is_alias: bool,
+    /// Who may use it.
+    pub(crate) rule: Rule,
 }
 
 /// Where a parameter goes.
@@ -166,6 +169,8 @@ impl Operation {
             answers: Vec::new(),
             refusals: Vec::new(),
             is_alias: false,
+            // The route table says who may.
+            rule: Rule::Roles(&[]),
         }
     }
 
@@ -399,9 +404,18 @@ impl Operation {
         self
     }
 
-    /// With what holds for every request.
-    pub(super) fn complete(self) -> Self {
+    /// With what holds for every request, and who may send it.
+    pub(super) fn complete(self, rule: Rule) -> Self {
         let mut whole = self.refuses([Code::HostRefused, Code::OriginRefused, Code::InternalError]);
+        whole.rule = rule;
+        if rule.needs_token() {
+            whole = whole.refuses([
+                Code::TokenMissing,
+                Code::TokenInvalid,
+                Code::RoleMissing,
+                Code::RateLimited,
+            ]);
+        }
         whole.refusals.sort_unstable();
         whole.refusals.dedup();
         whole

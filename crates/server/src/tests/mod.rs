@@ -1,5 +1,6 @@
 //! The API over real sockets, with a real engine behind it.
 
+mod access;
 mod bad_input;
 mod client;
 mod codes;
