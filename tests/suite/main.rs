@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue says so by panicking")]
 
+mod access;
 mod api_call;
 mod backup;
 mod canary;
