@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_core::document::source::Limits;
 use sprag_core::ids::ExecutionId;
-use sprag_core::source::Limits;
 use sprag_engine::requests::Refusal;
 use sprag_engine::{Closing, Handle};
 use sprag_wire::Execution;
@@ -113,12 +113,12 @@ impl App {
     /// An execution, once it is closed if there is something to wait for. A server that goes down waits no longer.
     pub(crate) async fn execution(&self, id: ExecutionId, wait: Option<Duration>) -> Result<Execution, Refusal> {
         let Some(wait) = wait else {
-            return self.engine.execution(id).await;
+            return self.engine.read().execution(id).await;
         };
         tokio::select! {
             biased;
             view = self.engine.wait_closed(id, wait) => view,
-            () = closed(self.closing.clone()) => self.engine.execution(id).await,
+            () = closed(self.closing.clone()) => self.engine.read().execution(id).await,
         }
     }
 
@@ -132,7 +132,7 @@ impl App {
         tokio::select! {
             biased;
             view = self.engine.wait_closing(id, closing, wait) => view,
-            () = closed(self.closing.clone()) => self.engine.execution(id).await,
+            () = closed(self.closing.clone()) => self.engine.read().execution(id).await,
         }
     }
 
@@ -151,7 +151,7 @@ impl App {
         task.await.map_err(|_| {
             Problem::new(
                 Code::InternalError,
-                "the server failed on this request; its log says more",
+                "the server failed on this request; read its log for the cause",
             )
         })
     }

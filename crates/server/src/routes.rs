@@ -360,7 +360,10 @@ async fn surround(State(app): State<App>, request: Request, next: Next) -> Respo
 async fn unknown(uri: Uri) -> Problem {
     Problem::new(
         Code::RouteUnknown,
-        format!("there is nothing at `{}`", shown(uri.path())),
+        format!(
+            "there is no route `{}`; `/v1/openapi.json` lists all routes",
+            shown(uri.path())
+        ),
     )
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 
-use sprag_core::digest::{self, Digest};
+use sprag_core::integrity::digest::{self, Digest};
 
 use super::{Request, problem, read};
 use crate::failure::Failure;
@@ -77,9 +77,9 @@ fn broken_off(total: Option<u64>, length: u64, error: &reqwest::Error) -> Failur
 }
 
 fn damaged(detail: &str) -> Failure {
-    Failure::new(format!("the answer is not whole: {detail}"))
+    Failure::new(format!("the answer is incomplete: {detail}"))
         .code("download-damaged")
-        .note("try again")
+        .note("run the command again")
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
             (Some(3), 3, Some("sha-256=:b:")),
         ] {
             let refused = verify(total, length, sent, "sha-256=:a:").unwrap_err();
-            assert!(refused.to_string().contains("not whole"), "{refused}");
+            assert!(refused.to_string().contains("incomplete"), "{refused}");
         }
     }
 }

@@ -112,7 +112,7 @@ fn is_readable(base: &Url) -> bool {
 fn address(text: &str) -> Result<Url, Failure> {
     const SHAPE: &str = "it must begin with http:// or https:// and name a host";
     let wrong = |why: &str| {
-        Failure::invalid(format!("`{text}` is no server address: {why}")).note(format!("write it as in `{ADDRESS}`"))
+        Failure::invalid(format!("`{text}` is not a server address: {why}")).note(format!("write it as in `{ADDRESS}`"))
     };
     let mut base = match Url::parse(text) {
         Ok(base) => base,

@@ -31,9 +31,9 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments { to, force, remote } = arguments;
     if to.exists() && !force {
-        return Err(Failure::invalid(format!("`{}` is there already", to.display()))
+        return Err(Failure::invalid(format!("`{}` already exists", to.display()))
             .code("file-exists")
-            .note("name another file, or replace it with --force")
+            .note("name another file, or add --force to replace it")
             .into());
     }
     let client = remote.client()?;
@@ -108,7 +108,7 @@ impl Writing {
     fn finish(&mut self, part: &Path, to: &Path) -> io::Result<()> {
         self.progress.end(&format!("{} bytes", self.written));
         if !sqlite::is_backup(&self.head) {
-            return Err(io::Error::other("what the server sent is no database of Sprag"));
+            return Err(io::Error::other("the server's answer is not a database of Sprag"));
         }
         self.file.sync_all()?;
         fs::rename(part, to)?;

@@ -11,8 +11,8 @@ use sprag_engine::{Limits, Retention};
 use sprag_runners::Registry;
 use sprag_runners::api_call::{self, ApiCall};
 use sprag_runners::exec::{self, Exec};
+use sprag_runners::http::outbound::{self, Guard};
 use sprag_runners::mint::{self, BlockchainMint};
-use sprag_runners::outbound::{self, Guard};
 use sprag_runners::secrets::{self, ProviderName, VaultOptions};
 use sprag_server::{Auth, MetricsFor, Mode, PlainText, TOKEN_RATE};
 use sprag_store::postgres;
@@ -271,7 +271,7 @@ impl Check<'_> {
     /// Notes what the owner of a value says against it.
     fn verdict<T, E: std::error::Error>(&mut self, section: &'static str, name: &'static str, made: Result<T, E>) {
         if let Err(error) = made {
-            self.problem(section, name, error.to_string(), format!("mend `{section}.{name}`"));
+            self.problem(section, name, error.to_string(), format!("fix `{section}.{name}`"));
         }
     }
 
@@ -317,7 +317,7 @@ impl Check<'_> {
     }
 
     /// Notes what is wrong with providers, each where it was written, or where its section begins to be.
-    fn providers(&mut self, options: &sprag_runners::providers::Options) {
+    fn providers(&mut self, options: &sprag_runners::registry::providers::Options) {
         for error in providers::check(options) {
             let section = providers::section(error.provider);
             let place = self.layers.place(section, error.key);
@@ -377,7 +377,7 @@ fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
     match text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
         Some(path) => file_of(path.strip_prefix("//").unwrap_or(path)),
         None => Err((
-            format!("`{text}` is no store"),
+            format!("`{text}` is not a store"),
             "write `sqlite:PATH`, as in `sqlite:./sprag.db`, or `postgres://USER@HOST/DATABASE`".to_owned(),
         )),
     }
@@ -385,7 +385,7 @@ fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
 
 fn file_of(text: &str) -> Result<StoreAddress, Wrong> {
     if text.starts_with(":memory:") || text.starts_with("file:") {
-        let detail = format!("`sqlite:{text}` is no path of a file: what Sprag keeps must outlive the process");
+        let detail = format!("`sqlite:{text}` is not the path of a file: the data must outlive the process");
         let remedy = "write `sqlite:PATH`, as in `sqlite:./sprag.db`; `sprag up --demo` uses a temporary file";
         return Err((detail, remedy.to_owned()));
     }
@@ -409,7 +409,7 @@ fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
         .map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
     literal.parse().map_err(|_| {
         (
-            format!("`{text}` is no address"),
+            format!("`{text}` is not an address"),
             "write an IP address and a port, as in `127.0.0.1:7400`".to_owned(),
         )
     })
@@ -436,7 +436,7 @@ fn auth_of(layers: &Layers) -> Auth {
 fn advertise_of(text: &str) -> Result<Option<Advertise>, Wrong> {
     Advertise::parse(text).map(Some).ok_or_else(|| {
         (
-            format!("`{text}` is no address that a node could be reached at"),
+            format!("`{text}` is not an address at which other nodes can reach this one"),
             "write a host and a port, as in `node1.example.com:7400`".to_owned(),
         )
     })

@@ -82,7 +82,7 @@ impl fmt::Display for Role {
 
 /// A word that is no role.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no role")]
+#[error("`{0}` is not a role")]
 pub struct NoRole(pub String);
 
 impl FromStr for Role {
@@ -115,7 +115,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Whoever uses a server without authentication, or the library.
+    /// The one caller of a server without authentication, and of the library.
     pub fn local() -> Self {
         Self {
             principal: LOCAL.into(),

@@ -65,7 +65,7 @@ impl ScopeKind {
 
 /// What a token may be used for. A list that is left out narrows nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct Scopes {
     /// The operations that it may propose.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -153,7 +153,7 @@ impl<'a> Decider<'a> {
     pub(crate) fn unknown(&self, id: ExecutionId) -> Refusal {
         match self.known.found.damaged.get(&id) {
             Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
-            None => Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")),
+            None => Refusal::no_execution(id),
         }
     }
 
@@ -231,7 +231,7 @@ impl<'a> Decider<'a> {
         }
         if is_in_touch {
             let demands = demand::due(&mut self.known.queue, self.at.now);
-            self.batch.statements.extend(demands);
+            self.batch.demands.extend(demands);
         }
         alone
     }

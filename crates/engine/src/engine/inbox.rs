@@ -23,7 +23,7 @@ const POLLS_MAX: usize = 2_000;
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are commands")]
 pub(crate) enum Wake {
-    /// Somebody asks for something, since that microsecond.
+    /// A caller asks for something, since that microsecond.
     Command(Command, u64),
     /// A batch was written beside the lane.
     Written,
@@ -82,7 +82,7 @@ impl Inbox {
             return Replied::now(Err(shutting_down()));
         }
         let Ok(_admitted) = self.admission.try_acquire() else {
-            let detail = format!("{ADMITTED_MAX} requests are waiting already; try again in a moment");
+            let detail = format!("{ADMITTED_MAX} requests already wait; try again in a moment");
             return Replied::now(Err(Refusal::new(Code::Overloaded, detail)));
         };
         let (call, answer) = Call::asked(request);
@@ -96,7 +96,7 @@ impl Inbox {
             return Replied::now(Err(shutting_down()));
         }
         let Ok(_waiting) = self.polls.try_acquire() else {
-            let detail = format!("{POLLS_MAX} programs wait for work already; try again in a moment");
+            let detail = format!("{POLLS_MAX} programs already wait for work; try again in a moment");
             return Replied::now(Err(Refusal::new(Code::Overloaded, detail)));
         };
         let (call, answer) = Call::asked(poll);
@@ -117,5 +117,5 @@ impl Inbox {
 }
 
 fn shutting_down() -> Refusal {
-    Refusal::new(Code::ShuttingDown, "the engine is going down; try again in a moment")
+    Refusal::new(Code::ShuttingDown, "the engine is stopping; try again in a moment")
 }

@@ -3,11 +3,10 @@
 pub(crate) mod handle;
 mod hooks;
 pub(crate) mod inbox;
-mod leases;
+pub(crate) mod leases;
 pub(crate) mod near;
-mod operate;
+pub(crate) mod operate;
 pub mod options;
-mod read_permits;
 mod thread;
 
 use std::hash::{BuildHasher as _, RandomState};
@@ -21,12 +20,13 @@ use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
 use sprag_store::traits::Readers;
 use sprag_store::{LaneStore, Nodes};
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{Semaphore, broadcast, oneshot, watch};
 
 pub use self::handle::Handle;
-use self::handle::HandleParts;
 pub use self::hooks::InboundHook;
 use self::inbox::Inbox;
+pub use self::leases::LeaseHandle;
+pub use self::operate::OperatorHandle;
 use self::options::Options;
 use self::thread::{LaneThread, Started};
 use crate::commit::Committer;
@@ -39,6 +39,8 @@ use crate::effects::tasks::{NoSecrets, RunnerTypes, Runners, SecretSource, TaskR
 use crate::lane::member::{self, Member, Orders, Word};
 use crate::lane::{Fatal, Lane, Parts};
 use crate::limits::Peers;
+use crate::read::handle::ReadHandle;
+use crate::read::queue::Depths;
 
 /// Changes that a slow listener may lag behind before it is told to look for itself.
 const CHANGES_MAX: usize = 4_096;
@@ -83,7 +85,7 @@ pub struct Requirements {
 impl Requirements {
     /// The engine on this store, with what suits a process of its own: the machine's clock; entropy of the operating system; no
     /// secrets. That clock follows no jump of the
-    /// wall clock (a computer that slept): whoever must, keeps a [`System`] of their own and calls
+    /// wall clock (a computer that slept): a program that must, keeps a [`System`] of their own and calls
     /// [`System::adopt_wall`] now and then.
     pub fn new(store: impl LaneStore + 'static, readers: impl Readers + 'static) -> Self {
         Self {
@@ -96,7 +98,7 @@ impl Requirements {
     }
 }
 
-/// Numbers nobody can guess: a keyed hash of a counter, with keys that come from the operating system.
+/// Numbers that cannot be guessed: a keyed hash of a counter, with keys that come from the operating system.
 fn system_entropy() -> impl FnMut() -> u64 + Send {
     let keys = RandomState::new();
     let mut drawn: u64 = 0;
@@ -107,7 +109,7 @@ fn system_entropy() -> impl FnMut() -> u64 + Send {
 }
 
 impl Builder {
-    /// Asks somebody else for secrets.
+    /// Takes secrets from another source.
     #[must_use]
     pub fn secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
         self.secrets = secrets;
@@ -192,21 +194,27 @@ impl Builder {
         let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
         let around = (Arc::clone(&clock), Arc::clone(&metrics));
         let Started { thread, ended, grace } = LaneThread::begin(lane, receiver, around, words)?;
-        let handle = Handle::new(HandleParts {
+        let handle = Handle {
             inbox: inbox.clone(),
-            readers,
+            read: ReadHandle {
+                readers,
+                permits: Arc::default(),
+                machines: Arc::default(),
+                runners,
+                clock,
+                limits: options.limits,
+                board,
+                leases,
+                whereabouts,
+            },
             changes,
-            runners,
-            clock,
             secrets,
-            limits: options.limits,
-            board,
             closings,
+            backups: Arc::new(Semaphore::new(1)),
             metrics,
-            leases,
             masks,
-            whereabouts,
-        });
+            depths: Depths::default(),
+        };
         tokio::spawn(report_recovery(handle.clone(), recovered));
         Ok(Engine {
             handle,
@@ -318,7 +326,7 @@ impl Joined {
     }
 }
 
-/// Tells whoever listens. A lane with nobody to tell pays nothing for it.
+/// Tells listeners. A lane without listeners pays nothing for it.
 fn publisher(changes: broadcast::Sender<Change>) -> Publish {
     Box::new(move |batch: &[Change]| {
         if changes.receiver_count() == 0 {
@@ -334,7 +342,7 @@ fn publisher(changes: broadcast::Sender<Change>) -> Publish {
 /// Says what this process took over from the one before it, once the lane has taken it up.
 async fn report_recovery(handle: Handle, recovered: oneshot::Receiver<usize>) {
     let Ok(interrupted) = recovered.await else { return };
-    if let Ok(census) = handle.census().await {
+    if let Ok(census) = handle.read().census().await {
         let executions: u64 = census.executions.iter().map(|(_, count)| count).sum();
         let interrupted_attempts = u64::try_from(interrupted).unwrap_or(u64::MAX);
         if handle.whereabouts().is_some() {

@@ -1,9 +1,9 @@
 //! Unknown machines, with the known one that the caller most likely meant.
 
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 use sprag_store::{Page, ReadKind};
 
-use crate::engine::handle::Handle;
+use crate::read::handle::ReadHandle;
 use crate::requests::{Code, Refusal};
 
 /// How many known machines are looked at.
@@ -20,33 +20,21 @@ pub(crate) fn no_machine(name: &str) -> Refusal {
     }
 }
 
-impl Handle {
+impl ReadHandle {
     /// The same answer. A refusal of an unknown machine gets a suggestion.
     pub(crate) async fn suggesting<T>(&self, answer: Result<T, Refusal>) -> Result<T, Refusal> {
         match answer {
-            Err(Refusal {
-                unknown_machine: Some(machine),
-                code,
-                detail,
-                errors,
-                elsewhere,
-            }) => {
-                let refusal = Refusal {
-                    code,
-                    detail,
-                    errors,
-                    elsewhere,
-                    unknown_machine: None,
-                };
-                Err(self.suggest(refusal, &machine).await)
-            }
+            Err(mut refusal) => match refusal.unknown_machine.take() {
+                Some(machine) => Err(self.suggest(refusal, &machine).await),
+                None => Err(refusal),
+            },
             answer => answer,
         }
     }
 
     async fn suggest(&self, mut refusal: Refusal, machine: &str) -> Refusal {
         // A store that cannot be read has no suggestion: the refusal is true without one.
-        let known = self.read(ReadKind::Scan, |reader| reader.machines(&Page::first(CANDIDATES_MAX)));
+        let known = self.query(ReadKind::Scan, |reader| reader.machines(&Page::first(CANDIDATES_MAX)));
         let Ok(known) = known.await else {
             return refusal;
         };

@@ -4,22 +4,20 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use sprag_core::ids::{JobId, SwitchId, TokenId};
+use sprag_core::ids::{JobId, SwitchId};
 use sprag_core::machine::Machine;
-use sprag_store::records::FactKind;
 use sprag_store::{Error, Page, ReadKind};
 use sprag_wire::RestoreReport;
 
 use super::handle::Handle;
 use crate::jobs::JobView;
 use crate::limits::{LimitKey, LimitView, Numbers, define};
-use crate::queue::control::{SwitchView, body};
-use crate::queue::tokens::{Token, Tokens};
+use crate::queue::control::SwitchView;
 use crate::read::restored::{self, backup_mark};
 use crate::read::scopes::ScopeNames;
 use crate::requests::idempotency::Key;
 use crate::requests::{
-    ClearLimit, Code, ListLimits, ListSwitches, Matches, Refusal, Replied, Request, SetLimit, SwitchOn,
+    AcceptClock, ClearLimit, Code, ListLimits, ListSwitches, Matches, Refusal, Replied, Request, SetLimit, SwitchOn,
 };
 
 /// Keys that are shown; more are not looked for in definitions.
@@ -27,13 +25,17 @@ const KEYS_MAX: usize = 1_000;
 /// Machines that are read at once.
 const MACHINES_PAGE: usize = 100;
 
-impl Handle {
+/// What operators do with a running engine.
+#[derive(Clone, Copy)]
+pub struct OperatorHandle<'a>(pub(crate) &'a Handle);
+
+impl OperatorHandle<'_> {
     /// The switches that are on, oldest first.
     pub async fn switches(&self) -> Result<Vec<SwitchView>, Refusal> {
-        let switches = self.ask(ListSwitches).await?;
+        let switches = self.0.ask(ListSwitches).await?;
         let mut shown = Vec::with_capacity(switches.len());
         for switch in switches {
-            shown.push(self.matched(switch).await);
+            shown.push(self.0.read().matched(switch).await);
         }
         Ok(shown)
     }
@@ -42,20 +44,20 @@ impl Handle {
     pub async fn switch(&self, id: SwitchId) -> Result<SwitchView, Refusal> {
         let mut switches = self.switches().await?.into_iter();
         let found = switches.find(|switch| switch.id == id);
-        found.ok_or_else(|| Refusal::new(Code::SwitchUnknown, format!("no switch `{id}` is on")))
+        found.ok_or_else(|| Refusal::no_switch(id))
     }
 
     /// Puts a switch on. Once this answers, no attempt in its scope starts. A scope that names nothing that exists is refused,
     /// unless `names` allows it.
     pub async fn switch_on(&self, switch: SwitchOn, names: ScopeNames, key: Option<&Key>) -> Replied<SwitchView> {
         if names == ScopeNames::Known
-            && let Err(refusal) = self.check_scope(&switch.scope).await
+            && let Err(refusal) = self.0.read().check_scope(&switch.scope).await
         {
             return Replied::now(Err(refusal));
         }
-        let Replied { answer, replayed } = self.ask_once(switch, key).await;
+        let Replied { answer, replayed } = self.0.ask_once(switch, key).await;
         let answer = match answer {
-            Ok(view) if names == ScopeNames::Any => Ok(self.matched(view).await),
+            Ok(view) if names == ScopeNames::Any => Ok(self.0.read().matched(view).await),
             answer => answer,
         };
         Replied { answer, replayed }
@@ -67,26 +69,34 @@ impl Handle {
     where
         R: Request<Answer = Box<JobView>>,
     {
-        let mut replied = self.ask_once(request, key).await;
+        let mut replied = self.0.ask_once(request, key).await;
         if let Err(refusal) = &replied.answer
             && refusal.code == Code::JobUnknown
         {
-            replied.answer = self.job(id).await.and_then(|view| {
-                let detail = format!("job `{id}` is {}; it would have to be running or paused", view.status);
+            replied.answer = self.0.read().job(id).await.and_then(|view| {
+                let detail = format!(
+                    "job `{id}` is {}, and this operation needs one that is running or paused",
+                    view.status
+                );
                 Err(Refusal::new(Code::StatusConflict, detail))
             });
         }
         replied
     }
 
+    /// An operator says that the clock is right: retention continues, and ids follow the clock again.
+    pub async fn accept_clock(&self, by: String) -> Result<(), Refusal> {
+        self.0.ask(AcceptClock { by }).await
+    }
+
     /// Every limited key: those that something waits or runs under, those that are overridden, and those that the newest
     /// versions of machines name outright.
     pub async fn limit_keys(&self) -> Result<Vec<LimitView>, Refusal> {
-        let known = self.ask(ListLimits).await?;
+        let known = self.0.ask(ListLimits).await?;
         Ok(self.with_definitions(known).await?.into_values().collect())
     }
 
-    /// One limited key; one that nobody knows is there too, with nothing to say.
+    /// One limited key; an unknown one is shown without numbers.
     pub async fn limit_key(&self, key: &str) -> Result<LimitView, Refusal> {
         let found = self.limit_keys().await?.into_iter().find(|view| view.key == key);
         Ok(found.unwrap_or_else(|| LimitKey::default().shown(key, None)))
@@ -106,12 +116,12 @@ impl Handle {
             by,
             matches,
         };
-        self.defined(self.ask(request).await?).await
+        self.defined(self.0.ask(request).await?).await
     }
 
     /// Lets the definitions count again.
     pub async fn clear_limit(&self, key: String, matches: Matches) -> Result<LimitView, Refusal> {
-        self.defined(self.ask(ClearLimit { key, matches }).await?).await
+        self.defined(self.0.ask(ClearLimit { key, matches }).await?).await
     }
 
     /// A limit with what the newest versions of machines say under its key.
@@ -124,37 +134,39 @@ impl Handle {
     }
 
     async fn with_definitions(&self, known: Vec<LimitView>) -> Result<BTreeMap<String, LimitView>, Refusal> {
-        let handle = self.clone();
-        self.read(ReadKind::Scan, move |reader| {
-            let mut keys: BTreeMap<String, LimitView> =
-                known.into_iter().map(|view| (view.key.clone(), view)).collect();
-            let mut after: Option<String> = None;
-            loop {
-                let page = reader.machines(&Page::new(after, MACHINES_PAGE))?;
-                for stored in &page.rows {
-                    let machine = handle.version(reader, &stored.machine, stored.version)?;
-                    add_definitions(&mut keys, &machine);
+        let handle = self.0.read().clone();
+        self.0
+            .read()
+            .query(ReadKind::Scan, move |reader| {
+                let mut keys: BTreeMap<String, LimitView> =
+                    known.into_iter().map(|view| (view.key.clone(), view)).collect();
+                let mut after: Option<String> = None;
+                loop {
+                    let page = reader.machines(&Page::new(after, MACHINES_PAGE))?;
+                    for stored in &page.rows {
+                        let machine = handle.version(reader, &stored.machine, stored.version)?;
+                        add_definitions(&mut keys, &machine);
+                    }
+                    match page.next {
+                        Some(next) => after = Some(next),
+                        None => return Ok(keys),
+                    }
                 }
-                match page.next {
-                    Some(next) => after = Some(next),
-                    None => return Ok(keys),
-                }
-            }
-        })
-        .await
+            })
+            .await
     }
 
     /// A copy of everything that is stored, as of now, in a file without a name. One at a time.
     pub async fn backup(&self) -> Result<File, Refusal> {
-        let Ok(permit) = Arc::clone(&self.backups).try_acquire_owned() else {
-            let detail = "a backup is being taken already; wait until it has ended";
+        let Ok(permit) = Arc::clone(&self.0.backups).try_acquire_owned() else {
+            let detail = "another backup is running; wait until it ends";
             return Err(Refusal::new(Code::BackupUnderWay, detail));
         };
-        let readers = Arc::clone(&self.readers);
-        let mark = backup_mark(self.now());
+        let readers = Arc::clone(&self.0.read().readers);
+        let mark = backup_mark(self.0.now());
         let task = tokio::task::spawn_blocking(move || {
             let copied = readers.snapshot(&mark);
-            // The copy goes on when whoever asked for it does not wait.
+            // The copy continues when its caller does not wait.
             drop(permit);
             copied
         });
@@ -163,27 +175,19 @@ impl Handle {
             Ok(Err(error @ Error::Full)) => Err(Refusal::new(Code::StoreFull, error.to_string())),
             Ok(Err(error @ Error::Unsupported { .. })) => Err(Refusal::new(Code::BackupUnsupported, error.to_string())),
             Ok(Err(error)) => Err(Refusal::new(Code::StoreFailed, error.to_string())),
-            Err(_) => Err(Refusal::new(Code::StoreFailed, "a backup did not come back")),
+            Err(_) => Err(Refusal::new(
+                Code::StoreFailed,
+                "the backup did not finish; check the server's log for the cause",
+            )),
         }
-    }
-
-    /// The tokens, as this node knows them. Nothing is read.
-    pub fn tokens(&self) -> Arc<Tokens> {
-        self.board.tokens()
-    }
-
-    /// A token as it is stored, for one that this node does not know yet.
-    pub async fn stored_token(&self, id: TokenId) -> Result<Option<Token>, Refusal> {
-        self.read(ReadKind::Point, move |reader| {
-            let found = reader.fact(FactKind::Token, &id.to_string())?;
-            found.map(|fact| body(&fact)).transpose()
-        })
-        .await
     }
 
     /// What is known about the restore that this store comes from, if it comes from one.
     pub async fn restored(&self) -> Result<Option<RestoreReport>, Refusal> {
-        self.read(ReadKind::Point, |reader| restored::report(reader)).await
+        self.0
+            .read()
+            .query(ReadKind::Point, |reader| restored::report(reader))
+            .await
     }
 }
 

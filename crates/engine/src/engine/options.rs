@@ -17,7 +17,7 @@ pub struct Options {
     pub retention: Option<Retention>,
     /// What is raised when actions that matter die.
     pub alerts: Vec<Alert>,
-    /// Who is told what happened, to draw traces of it; nobody, unless it says otherwise.
+    /// Who is told what happened, to draw traces of it; no exporter, unless set.
     pub traces: Traces,
 }
 

@@ -183,7 +183,7 @@ fn receive(
     receiver.recv_timeout(sleep)
 }
 
-/// Whether somebody asked the lane to end.
+/// Whether the lane was asked to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Asked,

@@ -37,7 +37,7 @@ pub(super) fn on_durable(lane: &mut Lane, durable: Durable) {
     start_all(lane, std::mem::take(&mut batch.jobs));
     let consequences = Consequences {
         grants: polls::over(&mut lane.known.queue, lane.time.at.now),
-        demands: batch.statements,
+        demands: batch.demands,
         cancels: batch.cancels,
         abandons: batch.abandons,
     };

@@ -501,7 +501,7 @@ fn known_at_start(options: &Options, shards: &Shards, tenure: Tenure, clock: Clo
         node: Some(node),
     } = tenure
     {
-        queue.permits.homes.share(node, shards);
+        queue.permits.shared.share(node, shards);
     }
     Known {
         executions: ExecutionCache::new(CACHE_MAX, CACHE_BYTES_MAX),

@@ -19,14 +19,14 @@ pub enum Scope {
     ActionId {
         /// The machine's name.
         machine: String,
-        /// What the machine calls the action.
+        /// The name of the action in the machine.
         action_id: String,
     },
 }
 
 /// A text that names no scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no scope: write `all`, `machine:NAME`, `type:TYPE` or `actionId:MACHINE/ACTION`")]
+#[error("`{text}` is not a scope; write `all`, `machine:NAME`, `type:TYPE` or `actionId:MACHINE/ACTION`")]
 pub struct ParseScopeError {
     text: String,
 }
@@ -44,7 +44,7 @@ impl Scope {
         }
     }
 
-    /// Whether all actions of a type are in it, whoever they belong to: then whole lines are.
+    /// Whether all actions of a type are in it, of every execution: then whole queues are.
     pub fn covers_type(&self, kind: &str) -> bool {
         match self {
             Self::All => true,

@@ -84,7 +84,7 @@ impl Tokens {
         self.0.values()
     }
 
-    /// Whether somebody can create tokens.
+    /// Whether a caller can create tokens.
     pub fn has_admin(&self, now: Timestamp) -> bool {
         let is_admin = |token: &Token| token.is_valid(now) && token.view.roles.contains(&Role::Admin);
         self.all().any(is_admin)

@@ -75,7 +75,7 @@ pub fn hold(store: &mut dyn LaneStore, now: Timestamp, entropy: u64, by: &str) -
     let mut mutations = vec![
         Mutation::PutFact(fact(FactKind::Switch, switch.id.to_string(), &switch)),
         Mutation::PutFact(fact(FactKind::Restored, REPORT, &report)),
-        // Whoever restores a backup of last week knows that time has passed since.
+        // An operator who restores a backup of last week knows that time has passed since.
         Mutation::PutFact(believed(now)),
     ];
     mutations.extend(revoked(store, now, by)?);

@@ -11,11 +11,11 @@ use sprag_store::records::Execution;
 use sprag_store::traits::{Reader, SCAN_MAX, Search};
 use sprag_store::{Page, Paged};
 
+use super::handle::ReadHandle;
 use crate::decide::convert;
 use crate::decide::state::ExecutionState;
-use crate::engine::handle::Handle;
 use crate::lane::damaged;
-use crate::read::open::whole;
+use crate::read::open::completed;
 use crate::read::view::ExecutionView;
 
 /// Executions whose states one page looks at.
@@ -38,7 +38,7 @@ impl Row for Standing<'_> {
     }
 }
 
-impl Handle {
+impl ReadHandle {
     /// Executions that meet a condition which names active states, as `show` keeps them. The page ends before the first one
     /// that `show` has no room for.
     pub(crate) fn find_by_state<T>(
@@ -93,7 +93,7 @@ impl Handle {
         })) {
             return Ok(None);
         }
-        let aggregate = whole(reader, row)?;
+        let aggregate = completed(reader, row)?;
         Ok(Some(self.shown(&aggregate, &machine)))
     }
 }

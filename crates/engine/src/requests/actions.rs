@@ -7,8 +7,8 @@ use sprag_core::ids::ActionId;
 use sprag_store::records::ExecutionStatus;
 
 use super::idempotency::stored_answer;
-use super::{Answer, Code, Refusal, Request, Route, Subject};
-use crate::decide::{Decider, ExecutionChange, Reads};
+use super::{Answer, Code, Refusal, Request, Route};
+use crate::decide::{Decider, ExecutionChange};
 use crate::read::view::{self, ActionView};
 
 /// Let a retrying or scheduled action be due now.
@@ -30,17 +30,10 @@ impl Answer for Box<ActionView> {
 impl Request for RetryNow {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "retry-now";
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -58,17 +51,10 @@ impl Request for RetryNow {
 impl Request for CancelAction {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "cancel-action";
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -81,11 +67,7 @@ impl Request for Explain {
     const NAME: &'static str = "explain";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -151,7 +133,7 @@ pub(super) fn changed(
 fn unknown(decider: &Decider<'_>, id: ActionId) -> Refusal {
     match decider.known.found.damaged_actions.get(&id) {
         Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
-        None => Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")),
+        None => Refusal::no_action(id),
     }
 }
 
@@ -172,6 +154,6 @@ pub(super) fn make_ready<E: ToString>(changed: Result<(), E>) -> Result<(), Refu
 
 pub(super) fn conflict(action: &Action, needed: &str) -> Refusal {
     let (id, status) = (action.id, action.status.word());
-    let detail = format!("action `{id}` is {status}; it would have to be {needed}");
+    let detail = format!("action `{id}` is {status}, and this operation needs one that is {needed}");
     Refusal::new(Code::StatusConflict, detail)
 }

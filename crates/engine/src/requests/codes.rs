@@ -1,4 +1,4 @@
-//! The codes of refusals, and how such codes are declared: here for the engine, and by whoever refuses beside it.
+//! The codes of refusals, and how such codes are declared: here for the engine, and by the parts that refuse beside it.
 
 /// Declares an enumeration of codes, each with its name on the wire.
 #[macro_export]

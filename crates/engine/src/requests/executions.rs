@@ -3,10 +3,10 @@
 use sprag_core::ids::ExecutionId;
 use sprag_store::records::ExecutionStatus;
 
-use super::{Code, Keep, Refusal, Request, Route, Subject};
+use super::{Code, Keep, Refusal, Request, Route};
 use crate::decide::convert::Entry;
 use crate::decide::state::ExecutionState;
-use crate::decide::{Decider, ExecutionChange, Reads};
+use crate::decide::{Decider, ExecutionChange};
 use crate::read::view::{self, ExecutionView};
 
 /// Hold decisions and starts. Attempts that run end normally.
@@ -28,17 +28,10 @@ pub struct Continue(pub ExecutionId);
 impl Request for Pause {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "pause";
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -58,17 +51,10 @@ impl Request for Pause {
 impl Request for Resume {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "resume";
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -90,17 +76,10 @@ impl Request for Resume {
 impl Request for Cancel {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "cancel";
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -122,15 +101,7 @@ impl Request for Continue {
     const ON_STORE_FAILURE: Keep = Keep::Requeue;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.0)
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {

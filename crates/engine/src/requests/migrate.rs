@@ -63,10 +63,8 @@ impl Request for Migrate {
         };
         let name = Arc::clone(&state.head.machine);
         let version = self.version.or_else(|| decider.newest(&name)).unwrap_or(1);
-        let target = decider.machine(&name, version).ok_or_else(|| {
-            let detail = format!("machine `{name}` has no version {version}");
-            Refusal::new(Code::VersionUnknown, detail)
-        })?;
+        let target = decider.machine(&name, version);
+        let target = target.ok_or_else(|| Refusal::no_version(&name, version))?;
         changed(decider, self.execution, |change| {
             migrate(change, self, &target, version)
         })
@@ -82,7 +80,11 @@ fn migrate(
 ) -> Result<(), Refusal> {
     let head = &change.state.head;
     if !head.status.is_open() {
-        let detail = format!("execution `{}` is {}", head.id, head.status.word());
+        let detail = format!(
+            "execution `{}` is {}, and only an open execution can migrate",
+            head.id,
+            head.status.word()
+        );
         return Err(Refusal::new(Code::ExecutionClosed, detail));
     }
     let from = change.machine;

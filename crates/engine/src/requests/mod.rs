@@ -25,20 +25,20 @@ mod start;
 mod switches;
 mod timers;
 mod tokens;
+mod unknown;
 mod upkeep;
 
 use std::fmt::Debug;
 
 use serde_json::Value;
-use sprag_core::action::Action;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
 use sprag_store::ShardId;
 use tokio::sync::oneshot;
 
 pub use self::actions::{CancelAction, Explain, RetryNow};
 pub use self::apply::{Applied, Apply};
-pub use self::attempts::{Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
+pub use self::attempts::{AttemptRef, Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
 pub use self::codes::Code;
 pub use self::dead_letters::{Archive, RetryDead};
 pub use self::executions::{Cancel, Continue, Pause, Resume};
@@ -61,7 +61,7 @@ use crate::decide::{Decider, Known, Reads};
 pub use crate::jobs::RetryAll;
 pub use crate::jobs::dead_letters::RetryLetter;
 pub use crate::leases::Poll;
-pub use crate::limits::{Heard, Statement};
+pub use crate::limits::{GrantReceived, LimitDemand};
 use crate::read::view::ExecutionView;
 
 /// Something that a lane decides.
@@ -78,22 +78,24 @@ pub trait Request: Listed + Clone + Debug + Send + 'static {
     /// What becomes of a request of the engine's own when the store fails.
     const ON_STORE_FAILURE: Keep = Keep::Drop;
 
-    /// Which shard decides it.
+    /// Whether it acts once under an idempotency key, and its target says all about it.
+    const KEYED_BY_TARGET: bool = false;
+
+    /// What it is about, and so which shard decides it.
     fn route(&self) -> Route;
 
-    /// What must be in memory when it is decided. Called again after each round of loading.
+    /// What must be in memory when it is decided, if not just its target. Called again after each round of loading.
     fn reads(&self, reads: &mut Reads<'_>) {
-        let _ = reads;
+        self.route().reads(reads);
     }
 
     /// What makes two of them the same under one idempotency key; none where it acts once by itself or changes nothing.
     fn subject(&self) -> Option<Subject> {
-        None
-    }
-
-    /// The execution that the engine's own request is about: the lane sets it aside if the store refuses the request.
-    fn execution(&self) -> Option<ExecutionId> {
-        None
+        let target = self.route().target().filter(|_| Self::KEYED_BY_TARGET)?;
+        Some(Subject {
+            target: Value::String(target),
+            body: Value::Null,
+        })
     }
 
     /// Decides it.
@@ -125,11 +127,19 @@ pub enum Keep {
     RequeueFirst,
 }
 
-/// Which shard decides a request.
+/// What a request is about, and so which shard decides it. An execution, an action or an attempt is in memory by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
+    /// An execution.
+    Execution(ExecutionId),
+    /// An action, with its execution.
+    Action(ActionId),
+    /// An attempt that a program may have leased, with its execution.
+    Attempt(AttemptId),
     /// The shard of a slot.
     Slot(Slot),
+    /// A job, in the control shard.
+    Job(JobId),
     /// The control shard: definitions, switches, limits and jobs.
     Control,
     /// Any lane.
@@ -143,10 +153,40 @@ impl Route {
     /// without a key of its own belongs.
     pub fn slot(self, once: Option<Slot>) -> Option<Slot> {
         match self {
+            Self::Execution(id) => Some(id.slot()),
+            Self::Action(id) => Some(id.slot()),
+            Self::Attempt(id) => Some(id.slot()),
             Self::Slot(slot) => Some(slot),
-            Self::Control => Some(Slot::default()),
+            Self::Job(_) | Self::Control => Some(Slot::default()),
             Self::Any => None,
             Self::NewExecution => once,
+        }
+    }
+
+    /// The execution that is named outright. The lane sets it aside if the store refuses a request of the engine's own.
+    pub(crate) fn execution(self) -> Option<ExecutionId> {
+        match self {
+            Self::Execution(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    fn reads(self, reads: &mut Reads<'_>) {
+        match self {
+            Self::Execution(id) => _ = reads.execution(id),
+            Self::Action(id) => _ = reads.action(id),
+            Self::Attempt(id) => reads.leased(id),
+            Self::Slot(_) | Self::Job(_) | Self::Control | Self::Any | Self::NewExecution => {}
+        }
+    }
+
+    fn target(self) -> Option<String> {
+        match self {
+            Self::Execution(id) => Some(id.to_string()),
+            Self::Action(id) => Some(id.to_string()),
+            Self::Attempt(id) => Some(id.to_string()),
+            Self::Job(id) => Some(id.to_string()),
+            Self::Slot(_) | Self::Control | Self::Any | Self::NewExecution => None,
         }
     }
 }
@@ -158,16 +198,6 @@ pub struct Subject {
     pub target: Value,
     /// The rest of the request.
     pub body: Value,
-}
-
-impl Subject {
-    /// A request that consists of its target.
-    pub(crate) fn bare(target: &impl ToString) -> Self {
-        Self {
-            target: Value::String(target.to_string()),
-            body: Value::Null,
-        }
-    }
 }
 
 /// What to decide in the place of a request whose row the store refuses.
@@ -291,7 +321,6 @@ pub(crate) trait AnyCall {
     fn slot(&self) -> Option<Slot>;
     fn route(&self) -> Route;
     fn has_caller(&self) -> bool;
-    fn execution(&self) -> Option<ExecutionId>;
     fn reads(&self, reads: &mut Reads<'_>);
     fn decide(&mut self, decider: &mut Decider<'_>);
     fn refresh(&mut self, known: &Known, now: Timestamp);
@@ -342,10 +371,6 @@ impl<R: Request> AnyCall for Call<R> {
 
     fn has_caller(&self) -> bool {
         self.sender.is_some()
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        self.request.execution()
     }
 
     fn reads(&self, reads: &mut Reads<'_>) {
@@ -488,28 +513,6 @@ pub(crate) fn may_overlap(commands: &[Command]) -> bool {
     calls.all(|call| call.overlap() == Overlap::Everyday)
 }
 
-/// An attempt, with where to find it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AttemptRef {
-    /// The attempt.
-    pub attempt: AttemptId,
-    /// Its action.
-    pub action: ActionId,
-    /// The execution of the action.
-    pub execution: ExecutionId,
-}
-
-impl AttemptRef {
-    /// An attempt of an action.
-    pub(crate) fn of(action: &Action, attempt: AttemptId) -> Self {
-        Self {
-            attempt,
-            action: action.id,
-            execution: action.origin.execution,
-        }
-    }
-}
-
 /// Why something was refused. Codes are stable and have a page each.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{detail}")]
@@ -550,7 +553,7 @@ impl Refusal {
     /// The refusal of a request that another node decides.
     pub(crate) fn elsewhere(shard: ShardId) -> Self {
         let detail = format!(
-            "shard {} is served by another node, or by none just now; try again in a moment",
+            "shard {} belongs to another node, or to none at the moment; try again in a moment",
             shard.0
         );
         Self {
@@ -562,11 +565,11 @@ impl Refusal {
 
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
-    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LeasedType, Statement,
-    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, CreateToken, FirstToken, ListTokens,
-    RevokeToken,
+    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LeasedType,
+    LimitDemand, ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, CreateToken, FirstToken,
+    ListTokens, RevokeToken,
     // The engine's own.
-    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, Heard, Rejoin,
+    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, GrantReceived, Rejoin,
     Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob,
 }
 

@@ -126,7 +126,10 @@ fn refuse_held_key(decider: &Decider<'_>, start: &Start) -> Result<(), Refusal> 
         return Ok(());
     };
     let machine = &start.machine;
-    let detail = format!("key `{key}` of machine `{machine}` is held by the open execution `{holder}`");
+    let detail = format!(
+        "key `{key}` of machine `{machine}` is in use by the open execution `{holder}`; use that execution, or \
+         another key"
+    );
     Err(Refusal::new(Code::KeyInUse, detail))
 }
 
@@ -194,7 +197,7 @@ fn check_names(start: &Start) -> Result<(), Refusal> {
         check_field("/key", check_key(key))?;
     }
     if start.tags.len() > TAGS_MAX {
-        let detail = format!("`/tags` has {} tags; {TAGS_MAX} are the most", start.tags.len());
+        let detail = format!("`/tags` has {} tags; at most {TAGS_MAX} are allowed", start.tags.len());
         return Err(Refusal::at("/tags", Code::NameInvalid, detail));
     }
     let mut tags = start.tags.iter().enumerate();

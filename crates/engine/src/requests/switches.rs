@@ -168,7 +168,7 @@ impl Request for SwitchOff {
         let Self { id, matches } = *self;
         let found = decider.known.control.switches.get(id);
         let Some(switch) = found.filter(|switch| switch.is_on(decider.now())) else {
-            return Err(Refusal::new(Code::SwitchUnknown, format!("no switch `{id}` is on")));
+            return Err(Refusal::no_switch(id));
         };
         if !matches.is(switch.revision()) {
             return Err(changed(&format!("switch `{id}`"), switch.revision()));
@@ -271,11 +271,7 @@ impl Request for CancelSwitched {
     const NAME: &'static str = "cancel-switched";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
+        Route::Action(self.0)
     }
 
     /// Cancels the action, if a switch that cancels still holds it.
@@ -363,8 +359,8 @@ fn release(decider: &mut Decider<'_>, id: SwitchId) {
 /// The refusal of a change to something that is not at the revision that the caller has seen.
 pub(super) fn changed(what: &str, revision: u64) -> Refusal {
     let detail = match revision {
-        0 => format!("{what} is not there, and the request is about one that is; look again"),
-        _ => format!("{what} is at revision {revision}, which is not what the request is about; look at it again"),
+        0 => format!("{what} does not exist, but the request requires one (`If-Match`); read it again"),
+        _ => format!("{what} is at revision {revision}, and the request requires another one; read it again"),
     };
     Refusal::new(Code::PreconditionFailed, detail)
 }

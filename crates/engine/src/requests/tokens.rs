@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sprag_core::access::token::SecretHash;
 use sprag_core::access::{Risk, Role, Scopes};
 use sprag_core::ids::{Slot, TokenId};
@@ -146,13 +146,17 @@ impl Request for RevokeToken {
     }
 
     fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.id))
+        // Who revokes it makes no difference.
+        Some(Subject {
+            target: json!(self.id),
+            body: Value::Null,
+        })
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<TokenView, Refusal> {
         let Self { id, by } = self;
         let Some(found) = decider.known.control.tokens.get(*id) else {
-            return Err(Refusal::new(Code::TokenUnknown, format!("there is no token `{id}`")));
+            return Err(Refusal::no_token(*id));
         };
         let mut token = found.clone();
         if token.view.revoked_at.is_none() {

@@ -7,6 +7,8 @@
 mod body;
 mod client;
 mod judge;
+pub(crate) mod oauth;
+pub mod outbound;
 mod reply;
 mod request;
 mod retry_after;

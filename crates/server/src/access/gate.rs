@@ -33,12 +33,12 @@ const LOOKS_PER_SECOND: u32 = 10;
 const AUTHORIZATION_BYTES_MAX: usize = 8 * 1024;
 
 /// The principal of requests to routes that ask for no token.
-const NOBODY: &str = "public";
+const PUBLIC: &str = "public";
 /// The principal of what nodes do on their own.
 const NODE: &str = "node";
 
 /// The names that no token may have as its principal.
-pub(crate) const RESERVED: [&str; 4] = [sprag_core::access::LOCAL, NOBODY, NODE, "anonymous"];
+pub(crate) const RESERVED: [&str; 4] = [sprag_core::access::LOCAL, PUBLIC, NODE, "anonymous"];
 
 /// Where a request came from.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ pub(crate) async fn enter(app: &App, request: &mut Request) -> Result<(), Proble
     within
 }
 
-/// The roles of which a caller needs one; none where nobody asks for a token.
+/// The roles of which a caller needs one; none where a route needs no token.
 fn needed(app: &App, request: &Request) -> Option<&'static [Role]> {
     let matched = request.extensions().get::<MatchedPath>();
     match Rule::of(request.method(), matched) {
@@ -122,7 +122,7 @@ async fn outside(
         return Ok(Caller::local());
     }
     let Some(needed) = needed else {
-        return Ok(of(NOBODY, Vec::new()));
+        return Ok(of(PUBLIC, Vec::new()));
     };
     let caller = match authenticate(app, headers).await {
         Ok(caller) => caller,
@@ -199,14 +199,14 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
 
 /// The caller behind a token, if it counts.
 async fn known(app: &App, id: TokenId, hash: &SecretHash) -> Result<Caller, Problem> {
-    let tokens = app.engine.tokens();
+    let tokens = app.engine.read().tokens();
     if let Some(token) = tokens.get(id) {
         return check(app, token, hash);
     }
     // Another node may have created it a moment ago.
     let is_shared = app.engine.whereabouts().is_some();
     if is_shared && app.gate.looks.take((), app.engine.micros()) {
-        let stored = Box::pin(app.engine.stored_token(id)).await?;
+        let stored = Box::pin(app.engine.read().stored_token(id)).await?;
         if let Some(token) = stored {
             return check(app, &token, hash);
         }

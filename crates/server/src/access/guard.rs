@@ -95,7 +95,7 @@ enum Origin {
 
 fn check(hosts: &Hosts, uri: &Uri, headers: &HeaderMap, allowed: Origin) -> Result<(), Problem> {
     let host =
-        only(headers, &header::HOST).map_err(|()| host_refused("more than one `Host`, or one that is no text"))?;
+        only(headers, &header::HOST).map_err(|()| host_refused("more than one `Host`, or one that is not text"))?;
     let Some(host) = host else {
         return Err(host_refused("the request has no `Host`"));
     };
@@ -112,10 +112,10 @@ fn check(hosts: &Hosts, uri: &Uri, headers: &HeaderMap, allowed: Origin) -> Resu
         }
     }
     let origin = only(headers, &header::ORIGIN)
-        .map_err(|()| origin_refused("more than one `Origin`, or one that is no text"))?;
+        .map_err(|()| origin_refused("more than one `Origin`, or one that is not text"))?;
     match origin {
         Some(origin) if allowed == Origin::Own && !is_own_origin(origin, host) => Err(origin_refused(&format!(
-            "requests from pages of `{}` are refused; a page may only speak to the server that it came from",
+            "requests from web pages of `{}` are refused; call the API from a program, or from a page of this server",
             shown(origin)
         ))),
         _ => Ok(()),
@@ -143,7 +143,7 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>
 fn host_refused(detail: &str) -> Problem {
     Problem::new(
         Code::HostRefused,
-        format!("{detail}; names besides `localhost` must be configured in `hosts`"),
+        format!("{detail}; use `localhost`, or add the name to `hosts` in the configuration"),
     )
 }
 

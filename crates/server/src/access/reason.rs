@@ -39,6 +39,10 @@ fn of_body(body: &[u8]) -> Option<String> {
     struct Reasoned {
         reason: String,
     }
+    // A list would be read as the members in their order.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return None;
+    }
     let Reasoned { reason } = serde_json::from_slice(body).ok()?;
     kept(&reason)
 }

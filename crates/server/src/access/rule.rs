@@ -49,7 +49,7 @@ impl Rule {
             return EVERYBODY;
         };
         let name = match *method {
-            // Whoever may read may ask what reading would answer.
+            // A caller who may read may also ask for the head of the answer.
             Method::GET | Method::HEAD => "get",
             Method::POST => "post",
             Method::PUT => "put",
@@ -60,7 +60,7 @@ impl Rule {
         found.map_or(EVERYBODY, |(_, rule)| *rule)
     }
 
-    /// Whether it asks for a token, whatever the configuration says.
+    /// Whether it needs a token while authentication is on.
     pub(crate) fn needs_token(self) -> bool {
         matches!(self, Self::Metrics | Self::Roles(_))
     }

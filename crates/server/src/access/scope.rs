@@ -1,4 +1,4 @@
-//! What a caller's token is narrowed to, held against what a request is about.
+//! What a caller's token is narrowed to, compared with what a request is about.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ impl FromRequestParts<App> for Asker {
     async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Problem> {
         let caller = parts.extensions.get::<Arc<Caller>>();
         caller.cloned().map(Self).ok_or_else(|| {
-            // Every request passes the gate, so this is a bug; nobody is the safe answer.
+            // Every request passes the gate, so this is a bug.
             Problem::new(Code::InternalError, "the request has no caller")
         })
     }
@@ -56,7 +56,7 @@ impl Asker {
         if self.0.scopes.machines.is_none() {
             return Ok(());
         }
-        let execution = app.engine.execution(id).await?;
+        let execution = app.engine.read().execution(id).await?;
         self.covers(ScopeKind::Machine, &execution.machine)
     }
 
@@ -64,7 +64,7 @@ impl Asker {
         if self.0.scopes.machines.is_none() {
             return Ok(());
         }
-        let action = app.engine.action(id).await?;
+        let action = app.engine.read().action(id).await?;
         self.covers_execution(app, action.execution_id).await
     }
 

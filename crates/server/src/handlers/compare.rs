@@ -72,7 +72,7 @@ pub(crate) async fn diagram(
     Path(id): Path<String>,
     Query(DiagramParams { format, version }): Query<DiagramParams>,
 ) -> Answer {
-    let machine = app.engine.compiled_machine(id, version).await?;
+    let machine = app.engine.read().compiled_machine(id, version).await?;
     let text = app.apart(move || draw(&machine, format)).await?;
     let media = match format {
         DiagramFormat::Svg => "image/svg+xml",

@@ -102,6 +102,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
+        .read()
         .find_executions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
@@ -137,7 +138,11 @@ pub(crate) async fn history(
 ) -> Answer {
     let after = page.after::<u64>()?.or(after).unwrap_or(0);
     let (room, rows) = (app.flight.page().await?, Rows::default());
-    let found = app.engine.history(id, after, page.limit(), rows.writer()).await?;
+    let found = app
+        .engine
+        .read()
+        .history(id, after, page.limit(), rows.writer())
+        .await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
@@ -153,7 +158,7 @@ pub(crate) async fn replay(
     Query(Nothing): Query<Nothing>,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.replay(id).await?))
+    Ok(ok(&app.engine.read().replay(id).await?))
 }
 
 /// `POST /v1/executions/{id}/cancel`
@@ -216,7 +221,7 @@ pub(crate) async fn migrate(
         states: states.unwrap_or_default(),
     };
     if check == Some(true) {
-        return Ok(ok(&app.engine.check_migration(migrate).await?));
+        return Ok(ok(&app.engine.read().check_migration(migrate).await?));
     }
     Ok(answered(once.ask(migrate).await, |view| ok(&view)))
 }

@@ -26,7 +26,7 @@ impl FromFields for Set {
         if !fields.has("concurrency") && !fields.has("rate") {
             fields.refuse(
                 "",
-                "give `concurrency`, `rate` or both: what is not given stays as the definitions say",
+                "give `concurrency`, `rate` or both; for a value that you omit, the definitions apply",
             );
         }
         Self(Numbers {
@@ -66,12 +66,12 @@ impl FromParams for ListParams {
 
 /// `GET /v1/limits`: every key that is known, with what counts, runs and waits.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams(page)): Query<ListParams>) -> Answer {
-    Ok(ok(&page.part(app.engine.limit_keys().await?)?))
+    Ok(ok(&page.part(app.engine.operate().limit_keys().await?)?))
 }
 
 /// `GET /v1/limits/{key}`
 pub(crate) async fn show(State(app): State<App>, Path(key): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
-    let view = app.engine.limit_key(&key).await?;
+    let view = app.engine.operate().limit_key(&key).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }
 
@@ -83,7 +83,11 @@ pub(crate) async fn set(
     Query(Nothing): Query<Nothing>,
     Body(Set(numbers)): Body<Set>,
 ) -> Answer {
-    let view = app.engine.set_limit(key, numbers, WHO.to_owned(), matches).await?;
+    let view = app
+        .engine
+        .operate()
+        .set_limit(key, numbers, WHO.to_owned(), matches)
+        .await?;
     Ok(tagged(view.revision(), ok(&view)))
 }
 
@@ -94,6 +98,6 @@ pub(crate) async fn clear(
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
-    let view = app.engine.clear_limit(key, matches).await?;
+    let view = app.engine.operate().clear_limit(key, matches).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }

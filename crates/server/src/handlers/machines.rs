@@ -39,7 +39,7 @@ impl FromParams for ListParams {
 /// `GET /v1/machines`: every machine with its newest version, by name.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Query<ListParams>) -> Answer {
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
-    let found = app.engine.machines(after, page.limit(), rows.writer()).await?;
+    let found = app.engine.read().machines(after, page.limit(), rows.writer()).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn lint(State(app): State<App>, Query(Nothing): Query<Nothing>,
     findings.truncate(LISTED_MAX);
     Ok(ok(&wire::Linted {
         valid: machine.is_some(),
-        permissions: machine.map_or_else(Vec::new, |machine| app.engine.permissions(&machine)),
+        permissions: machine.map_or_else(Vec::new, |machine| app.engine.read().permissions(&machine)),
         findings: findings.into_iter().map(Into::into).collect(),
         truncated,
     }))
@@ -97,7 +97,7 @@ pub(crate) async fn show(
     seen: IfNoneMatch,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
-    whole(&app, app.engine.machine(id, None).await?, &seen).await
+    whole(&app, app.engine.read().machine(id, None).await?, &seen).await
 }
 
 /// `GET` of a machine whose name is also a verb: `lint`, `simulate` or `diff`.
@@ -108,7 +108,7 @@ pub(crate) async fn show_verb(
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let id = uri.path().rsplit('/').next().unwrap_or_default();
-    whole(&app, app.engine.machine(id.to_owned(), None).await?, &seen).await
+    whole(&app, app.engine.read().machine(id.to_owned(), None).await?, &seen).await
 }
 
 /// `GET /v1/machines/{id}/versions/{version}`
@@ -119,10 +119,14 @@ pub(crate) async fn show_version(
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let Ok(version) = version.parse() else {
-        let detail = format!("machine `{}` has no version `{}`", shown(&id), shown(&version));
+        let detail = format!(
+            "machine `{}` has no version `{}`; use another version, or omit it for the newest",
+            shown(&id),
+            shown(&version)
+        );
         return Err(Refusal::new(requests::Code::VersionUnknown, detail).into());
     };
-    whole(&app, app.engine.machine(id, Some(version)).await?, &seen).await
+    whole(&app, app.engine.read().machine(id, Some(version)).await?, &seen).await
 }
 
 /// A version never changes, so its number is its tag.
@@ -131,5 +135,5 @@ async fn whole(app: &App, row: MachineVersion, seen: &IfNoneMatch) -> Result<Res
     if seen.has(version) {
         return Ok(unchanged(version));
     }
-    Ok(tagged(version, ok(&app.engine.shown_machine(row).await?)))
+    Ok(tagged(version, ok(&app.engine.read().shown_machine(row).await?)))
 }

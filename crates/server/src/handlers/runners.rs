@@ -113,7 +113,7 @@ pub(crate) async fn lease(
         biased;
         leased = leased => leased?,
         () = app.closed() => {
-            let detail = "the server is going down; try again in a moment";
+            let detail = "the server is stopping; try again in a moment";
             return Err(Refusal::new(requests::Code::ShuttingDown, detail).into());
         }
     };
@@ -142,7 +142,7 @@ pub(crate) async fn heartbeat(
     Body(wire::HeartbeatRequest { checkpoint }): Body<wire::HeartbeatRequest>,
 ) -> Answer {
     caller.covers_attempt(&app, id).await?;
-    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?))
+    Ok(ok(&app.engine.leases().heartbeat(id, checkpoint).await?))
 }
 
 /// That the effect happened.
@@ -173,7 +173,7 @@ pub(crate) async fn complete(
     Body(Completed(done)): Body<Completed>,
 ) -> Answer {
     caller.covers_attempt(&app, id).await?;
-    let asked = app.engine.finish(id, Outcome::Done(done)).await;
+    let asked = app.engine.leases().finish(id, Outcome::Done(done)).await;
     Ok(answered(asked, |finished| ok(&finished)))
 }
 
@@ -244,6 +244,6 @@ pub(crate) async fn fail(
     Body(Failed(outcome)): Body<Failed>,
 ) -> Answer {
     caller.covers_attempt(&app, id).await?;
-    let asked = app.engine.finish(id, outcome).await;
+    let asked = app.engine.leases().finish(id, outcome).await;
     Ok(answered(asked, |finished| ok(&finished)))
 }

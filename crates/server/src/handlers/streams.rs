@@ -47,7 +47,7 @@ impl FromRequestParts<App> for LastEventId {
 
 fn invalid(text: &str) -> Problem {
     let detail = format!(
-        "`Last-Event-ID: {}` is not the id of an event of this stream: it must be the whole number of the last one, once",
+        "`Last-Event-ID: {}` is not the id of an event; send the `id` of the last event that you received, once",
         shown(text)
     );
     let error = FieldError {

@@ -1,8 +1,8 @@
 //! Kill switches: while one is on, nothing in its scope begins.
 
 use axum::extract::State;
-use sprag_core::duration::Millis;
 use sprag_core::ids::SwitchId;
+use sprag_core::time::duration::Millis;
 use sprag_engine::ScopeNames;
 use sprag_engine::queue::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope};
 use sprag_engine::requests::{SwitchOff, SwitchOn};
@@ -41,7 +41,7 @@ impl FromFields for On {
         let reason = fields.required_text("reason");
         if reason.trim().is_empty() || reason.chars().count() > REASON_CHARACTERS_MAX {
             let detail = format!(
-                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters: say why, for the person who finds it on"
+                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters; tell other operators why the switch is on"
             );
             fields.refuse("/reason", &detail);
         }
@@ -69,7 +69,10 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
     match Millis::parse(&text) {
         Ok(lasts) if lasts.get() > 0 => Some(lasts.get()),
         Ok(_) => {
-            fields.refuse("/expiresIn", "a switch lasts longer than nothing");
+            fields.refuse(
+                "/expiresIn",
+                "must be longer than zero; omit it for a switch without an end",
+            );
             None
         }
         Err(problem) => {
@@ -81,7 +84,7 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
 
 /// `GET /v1/kill-switches`: those that are on, oldest first.
 pub(crate) async fn list(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(whole(app.engine.switches().await?))
+    Ok(whole(app.engine.operate().switches().await?))
 }
 
 /// `POST /v1/kill-switches`: once it is answered, no attempt in its scope begins.
@@ -101,7 +104,7 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, once: Once, Body(body): B
         lasts,
     };
     Ok(answered(
-        once.engine.switch_on(switch, names, once.key.as_ref()).await,
+        once.engine.operate().switch_on(switch, names, once.key.as_ref()).await,
         |view| {
             let location = format!("/v1/kill-switches/{}", view.id);
             tagged(view.revision, created(location, &view))
@@ -111,7 +114,7 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, once: Once, Body(body): B
 
 /// `GET /v1/kill-switches/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<SwitchId>, Query(Nothing): Query<Nothing>) -> Answer {
-    let view = app.engine.switch(id).await?;
+    let view = app.engine.operate().switch(id).await?;
     Ok(tagged(view.revision, ok(&view)))
 }
 

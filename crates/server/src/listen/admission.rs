@@ -123,7 +123,7 @@ impl Admission {
         match permits.try_acquire() {
             Ok(permit) => Ok(Some(permit)),
             Err(_) => Err(overloaded(format!(
-                "{most} {what} are under way already; try again in a moment"
+                "{most} {what} are already in progress; try again in a moment"
             ))),
         }
     }

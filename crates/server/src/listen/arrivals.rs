@@ -211,13 +211,13 @@ impl AsRef<[u8]> for Held {
 
 fn gone() -> Problem {
     overloaded(
-        "the body arrived so slowly that the server gave its place to others; send it again, without pauses".to_owned(),
+        "the body arrived slowly, so the server gave its place to others; send it again, without pauses".to_owned(),
     )
 }
 
 fn full() -> Problem {
     overloaded(format!(
-        "bodies of other requests take all the {} MiB there are for bodies; try again in a moment",
+        "bodies of other requests fill the {} MiB for bodies; try again in a moment",
         BODIES_BYTES_MAX >> 20
     ))
 }

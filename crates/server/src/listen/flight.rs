@@ -144,8 +144,7 @@ async fn room(budget: &Arc<Semaphore>, bytes: usize) -> Result<Room, Problem> {
     match timeout(ROOM_WAIT, Arc::clone(budget).acquire_many_owned(units)).await {
         Ok(Ok(permit)) => Ok(Room(permit)),
         Ok(Err(_)) | Err(_) => Err(overloaded(
-            "answers to other requests wait to be read and take all the memory there is for answers; try again in a moment"
-                .to_owned(),
+            "answers that clients have not read fill the memory for answers; try again in a moment".to_owned(),
         )),
     }
 }

@@ -43,7 +43,7 @@ fn panicked(panic: &(dyn Any + Send), route: &str) -> Response {
     tracing::error!(route, panic = text.unwrap_or("without a text"), "handler panicked");
     Problem::new(
         Code::InternalError,
-        "the server failed on this request; its log says more",
+        "the server failed on this request; read its log for the cause",
     )
     .into_response()
 }

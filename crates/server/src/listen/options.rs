@@ -78,6 +78,6 @@ pub enum Error {
         source: io::Error,
     },
     /// The socket takes no connections any more.
-    #[error("no connections can be accepted any more")]
+    #[error("the server cannot accept connections any more")]
     Accept(#[source] io::Error),
 }

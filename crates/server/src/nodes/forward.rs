@@ -111,7 +111,7 @@ impl Forwarder {
 
 /// A path at another node.
 pub(crate) fn at(advertise: &str, path: PathAndQuery) -> Result<Uri, String> {
-    let not_there = || format!("`{advertise}` is no address of a node");
+    let not_there = || format!("`{advertise}` is not the address of a node");
     let base: Uri = advertise.parse().map_err(|_| not_there())?;
     let authority: Authority = base.authority().cloned().ok_or_else(not_there)?;
     let uri = Uri::builder().scheme(Scheme::HTTP).authority(authority);
@@ -120,7 +120,7 @@ pub(crate) fn at(advertise: &str, path: PathAndQuery) -> Result<Uri, String> {
 
 /// What a node shows another.
 pub(crate) fn shown(token: &str) -> Result<HeaderValue, String> {
-    HeaderValue::from_str(token).map_err(|_| "the nodes' token is no header".to_owned())
+    HeaderValue::from_str(token).map_err(|_| "the nodes' token is not valid in a header".to_owned())
 }
 
 /// The same request, for another node.
@@ -227,7 +227,7 @@ async fn run(next: &Next, parts: &Parts, bytes: &Bytes) -> Response {
 /// for every try.
 async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes, &Next), shard: ShardId) -> Response {
     let (parts, bytes, next) = asked;
-    let mut problem = String::from("no other node serves it just now");
+    let mut problem = String::from("no node owns its shard at the moment");
     let mut patience = pin!(tokio::time::sleep(PASS_MAX));
     while !patience.is_elapsed() {
         match whereabouts.place_of(shard) {
@@ -240,8 +240,8 @@ async fn pass_on(app: &App, whereabouts: &Whereabouts, asked: (&Parts, Bytes, &N
                 };
                 match answer {
                     Ok(answer) if !answer.headers().contains_key(MOVED) => return answer,
-                    Ok(_) => problem = format!("shard {} is on its way from one node to another", shard.0),
-                    Err(error) => problem = format!("the node of shard {} could not be asked: {error}", shard.0),
+                    Ok(_) => problem = format!("shard {} is moving from one node to another", shard.0),
+                    Err(error) => problem = format!("the node of shard {} cannot be reached: {error}", shard.0),
                 }
             }
             Place::Here => {

@@ -1,4 +1,4 @@
-//! What nodes say to each other over HTTP: what one has and wants under a limit whose home is another, and which dead
+//! What nodes say to each other over HTTP: what one has and wants under a limit that another node owns, and which dead
 //! letters a job of one wants another to try again.
 //!
 //! Nodes only: a caller without their token learns that there is nothing here, as about any other unknown path. What
@@ -34,7 +34,7 @@ const LETTERS: &str = "/internal/letters";
 /// The largest question or answer, in bytes: a configuration for letters, or a key and the ids of some fifty thousand
 /// attempts.
 pub(crate) const BODY_MAX: usize = 1 << 21;
-/// How long the home of a limit may take to answer: the lane says it again after two seconds.
+/// How long the owner of a limit may take to answer: the lane says it again after two seconds.
 const LIMITS_MAX: Duration = Duration::from_millis(1_800);
 /// How long a node may take to deal with letters: the job asks again a little later.
 const LETTERS_MAX: Duration = Duration::from_secs(10);
@@ -96,21 +96,21 @@ impl HttpPeers {
 }
 
 impl Peers for HttpPeers {
-    fn state<'a>(
+    fn demand<'a>(
         &'a self,
         advertise: &'a str,
         token: &'a str,
-        statement: &'a LimitDemand,
+        demand: &'a LimitDemand,
     ) -> BoxFuture<'a, Result<LimitGrant, String>> {
         let whom = Whom {
             advertise,
             token,
             path: LIMITS,
         };
-        Box::pin(self.ask(whom, statement, LIMITS_MAX))
+        Box::pin(self.ask(whom, demand, LIMITS_MAX))
     }
 
-    fn deal<'a>(
+    fn settle<'a>(
         &'a self,
         advertise: &'a str,
         token: &'a str,
@@ -153,10 +153,10 @@ pub(crate) async fn hear(app: &App, request: Request) -> Response {
 }
 
 async fn hear_statement(app: &App, body: &[u8]) -> Response {
-    let Ok(statement) = serde_json::from_slice::<LimitDemand>(body) else {
+    let Ok(demand) = serde_json::from_slice::<LimitDemand>(body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
-    match app.engine.ask(statement).await {
+    match app.engine.ask(demand).await {
         Ok(allowed) => axum::Json(allowed).into_response(),
         Err(refusal) => Problem::from(refusal).into_response(),
     }
@@ -164,7 +164,7 @@ async fn hear_statement(app: &App, body: &[u8]) -> Response {
 
 async fn hear_letters(app: &App, body: &[u8]) -> Response {
     match serde_json::from_slice::<LettersToRetry>(body) {
-        Ok(letters) => axum::Json(app.engine.deal(&letters).await).into_response(),
+        Ok(letters) => axum::Json(app.engine.settle(&letters).await).into_response(),
         Err(_) => StatusCode::BAD_REQUEST.into_response(),
     }
 }

@@ -116,7 +116,7 @@ fn others(app: &App) -> Vec<String> {
 
 /// Work of this node.
 pub(crate) async fn ours(app: &App, poll: Poll) -> Result<Vec<Value>, Refusal> {
-    let leased = app.engine.lease(poll).await?;
+    let leased = app.engine.leases().poll(poll).await?;
     Ok(leased.iter().map(|attempt| json!(attempt)).collect())
 }
 
@@ -197,7 +197,7 @@ async fn send(app: &App, advertise: &str, path: &str, body: &Value) -> Result<By
 fn parts(path: &str) -> Result<Parts, String> {
     let mut request = Request::new(Body::empty());
     *request.method_mut() = Method::POST;
-    let path: PathAndQuery = path.parse().map_err(|_| format!("`{path}` is no path"))?;
+    let path: PathAndQuery = path.parse().map_err(|_| format!("`{path}` is not a path"))?;
     *request.uri_mut() = Uri::from(path);
     let headers = request.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -3,7 +3,7 @@
 //! A cursor bears a checksum over the list, its filters and the position, so one that was made up, cut, or given by
 //! another list is refused instead of leading somewhere. It protects nothing: a position is not a secret.
 
-use sprag_core::json::{digest, hex};
+use sprag_core::document::json::{digest, hex};
 
 /// Characters of checksum at the end of a cursor.
 const CHECKSUM_CHARACTERS: usize = 16;

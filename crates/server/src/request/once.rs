@@ -71,7 +71,7 @@ fn value(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => Ok(Some(value.to_str().unwrap_or_default())),
-        (Some(_), Some(_)) => Err(invalid("there is more than one `Idempotency-Key`")),
+        (Some(_), Some(_)) => Err(invalid("there is more than one `Idempotency-Key`; send one")),
     }
 }
 

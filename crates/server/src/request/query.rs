@@ -13,11 +13,11 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sprag_core::duration::Millis;
+use sprag_core::document::json;
+use sprag_core::document::source::nearest;
 use sprag_core::filter::{self, Condition, Resource};
-use sprag_core::json;
-use sprag_core::source::nearest;
 use sprag_core::text::is_storable;
+use sprag_core::time::duration::Millis;
 use sprag_engine::requests::{self, Refusal};
 use sprag_store::PAGE_BYTES_MAX;
 
@@ -154,7 +154,7 @@ impl Params {
         } else if !is_storable(&value) {
             self.error(name, "must not hold a NUL character; remove it");
         } else if self.given.insert(name.to_owned(), value).is_some() {
-            self.error(name, "is given more than once");
+            self.error(name, "appears more than once; send it once");
         }
     }
 
@@ -208,7 +208,7 @@ impl Params {
             let found = all.iter().copied().find(|&one| word(one) == text);
             found.ok_or_else(|| {
                 let words: Vec<&str> = all.iter().map(|&one| word(one)).collect();
-                format!("`{}` is none of {}", shown(text), quoted(&words))
+                format!("`{}` is not one of {}", shown(text), quoted(&words))
             })
         })
     }
@@ -259,7 +259,7 @@ impl Params {
             return Err(Problem::new(Code::QueryInvalid, detail).with_errors(self.errors));
         }
         if let Some(error) = self.filter_error {
-            let detail = format!("the filter cannot be used: {error}");
+            let detail = format!("the filter is not valid: {error}");
             return Err(Problem::from(Refusal {
                 errors: vec![("?filter".to_owned(), error.to_string())],
                 ..Refusal::new(requests::Code::FilterInvalid, detail)
@@ -366,7 +366,7 @@ impl Rows {
 }
 
 fn cursor_invalid() -> Problem {
-    let detail = "the cursor is not one that this list gave with these filters; begin without one";
+    let detail = "the cursor does not belong to this list with these filters; start without a cursor";
     let errors = vec![FieldError {
         pointer: "?cursor".to_owned(),
         detail: detail.to_owned(),

@@ -163,7 +163,7 @@ async fn query_parameters_are_known_single_and_readable() {
     let table = [
         ("/v1/executions?sttaus=running", "?sttaus", "did you mean `status`?"),
         ("/v1/executions?zzzzzzzz=1", "?zzzzzzzz", "known are `machine`"),
-        ("/v1/executions?status=runing", "?status", "none of `running`"),
+        ("/v1/executions?status=runing", "?status", "not one of `running`"),
         ("/v1/executions?limit=0", "?limit", "from 1 to 1000"),
         ("/v1/executions?limit=1001", "?limit", "from 1 to 1000"),
         ("/v1/executions?limit=-1", "?limit", "`-1`"),

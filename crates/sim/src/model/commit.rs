@@ -190,7 +190,7 @@ impl Model {
             }
             // Until when the lane believes its clock.
             Mutation::PutFact(fact) if fact.kind == records::FactKind::Mark && fact.key == "clock" => Ok(()),
-            // Nobody in the simulated world switches, overrides or lets anything go.
+            // No client in the simulated world switches, overrides or lets anything go.
             Mutation::PutFact(_) | Mutation::DeleteFact { .. } | Mutation::DeleteExecution(_) => Err(Violation::new(
                 Invariant::AcknowledgedKept,
                 format!("nobody asked for {mutation:?}"),

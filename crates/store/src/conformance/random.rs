@@ -255,31 +255,6 @@ impl Random {
         }
     }
 
-    /// All that can be loaded.
-    pub(super) fn everything() -> Wanted {
-        let executions: Vec<_> = (0..EXECUTIONS).map(|number| execution(number).id).collect();
-        let pairs = |left: &[&str], right: &[&str]| -> Vec<(String, String)> {
-            left.iter()
-                .flat_map(|one| right.iter().map(|other| ((*one).to_owned(), (*other).to_owned())))
-                .collect()
-        };
-        Wanted {
-            keys: pairs(&MACHINES, &KEYS),
-            actions: (0..ACTIONS)
-                .map(|number| action(&execution(number % EXECUTIONS), 1_000 + number).id)
-                .collect(),
-            receipts: executions
-                .iter()
-                .flat_map(|id| MESSAGES.map(|message| (*id, message.to_owned())))
-                .collect(),
-            newest: MACHINES.map(str::to_owned).to_vec(),
-            versions: versions().map(|version| (version.machine, version.version)).collect(),
-            version_by_digest: versions().map(|version| (version.machine, version.digest)).collect(),
-            idempotency: (0..SCOPES).map(|number| idempotency(number, 0).scope).collect(),
-            executions,
-        }
-    }
-
     pub(super) fn line(&mut self) -> String {
         self.text(&LINES)
     }
@@ -358,5 +333,30 @@ impl Random {
             error_kind: self.maybe(|random| random.text(&ERRORS)),
             page: self.page(Self::action_id),
         }
+    }
+}
+
+/// All that can be loaded.
+pub(super) fn everything() -> Wanted {
+    let executions: Vec<_> = (0..EXECUTIONS).map(|number| execution(number).id).collect();
+    let pairs = |left: &[&str], right: &[&str]| -> Vec<(String, String)> {
+        left.iter()
+            .flat_map(|one| right.iter().map(|other| ((*one).to_owned(), (*other).to_owned())))
+            .collect()
+    };
+    Wanted {
+        keys: pairs(&MACHINES, &KEYS),
+        actions: (0..ACTIONS)
+            .map(|number| action(&execution(number % EXECUTIONS), 1_000 + number).id)
+            .collect(),
+        receipts: executions
+            .iter()
+            .flat_map(|id| MESSAGES.map(|message| (*id, message.to_owned())))
+            .collect(),
+        newest: MACHINES.map(str::to_owned).to_vec(),
+        versions: versions().map(|version| (version.machine, version.version)).collect(),
+        version_by_digest: versions().map(|version| (version.machine, version.digest)).collect(),
+        idempotency: (0..SCOPES).map(|number| idempotency(number, 0).scope).collect(),
+        executions,
     }
 }

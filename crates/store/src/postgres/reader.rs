@@ -33,7 +33,7 @@ struct Shared {
 
 impl Pool {
     pub(super) fn new(target: &Arc<Target>) -> Result<Self, Error> {
-        let pool = pool::ReaderPool::new(|_| Link::new(Arc::clone(target), Role::Reader))?;
+        let pool = pool::ReaderPool::new(|kind| Link::new(Arc::clone(target), Role::Reader(kind)))?;
         Ok(Self {
             shared: Arc::new(Shared { pool }),
         })
@@ -61,8 +61,8 @@ impl Readers for Pool {
     fn snapshot(&self, _: &Fact) -> Result<File, Error> {
         Err(Error::Unsupported {
             remedy:
-                "this server remembers in PostgreSQL, which is backed up by its own tools; use `pg_dump`, or a base \
-                     backup with its log"
+                "this server stores its data in PostgreSQL, so there is no file to back up; use `pg_dump`, or a base \
+                 backup with its log"
                     .to_owned(),
         })
     }
@@ -152,6 +152,19 @@ impl Reader for PooledReader {
                 actions::open_work(session, executions, limit)
             )?;
             Ok(OpenWork { timers, actions })
+        })
+    }
+
+    // One round trip: the execution is read beside its work, which is empty if it is closed.
+    fn execution_with_work(&self, id: ExecutionId, limit: PageLimit) -> Result<Option<(Execution, OpenWork)>, Error> {
+        let ids = [id];
+        self.ask(&async |session| {
+            let (found, timers, actions) = tokio::try_join!(
+                executions::get(session, &ids),
+                timers::of(session, &ids),
+                actions::open_work(session, &ids, limit)
+            )?;
+            Ok(found.into_iter().next().map(|row| (row, OpenWork { timers, actions })))
         })
     }
 

@@ -119,7 +119,7 @@ pub struct Action {
     pub execution: ExecutionId,
     /// The machine's name.
     pub machine: String,
-    /// What the machine calls the action.
+    /// The name of the action in the machine.
     pub action_id: String,
     /// Which runner performs it.
     pub kind: String,

@@ -320,6 +320,19 @@ pub trait Reader: Send {
         Ok(work)
     }
 
+    /// An execution with what is open of it.
+    fn execution_with_work(&self, id: ExecutionId, limit: PageLimit) -> Result<Option<(Execution, OpenWork)>, Error> {
+        let Some(row) = self.execution(id)? else {
+            return Ok(None);
+        };
+        let work = if row.status.is_open() {
+            self.open_work(&[id], limit)?
+        } else {
+            OpenWork::default()
+        };
+        Ok(Some((row, work)))
+    }
+
     /// One fact of the control shard.
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error>;
 

@@ -76,7 +76,9 @@ async fn fix(client: &Client, id: &str) -> anyhow::Result<Value> {
         output::note(&format!("applying: {patch}"));
         return Ok(patch);
     }
-    let failure = Failure::invalid(format!("no change of `{id}` alone would fix it; nothing was retried"));
+    let failure = Failure::invalid(format!(
+        "a change of `{id}` alone cannot fix it, so nothing was retried"
+    ));
     Err(match file.suggested_fix {
         Some(text) => failure.note(text).into(),
         None => failure.into(),

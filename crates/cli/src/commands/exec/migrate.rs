@@ -126,7 +126,7 @@ async fn many(
     let document = json!({"data": rows, "nextCursor": null});
     output.show(&document, output::migrations)?;
     if ids.is_empty() {
-        output::note("no open execution meets the filter");
+        output::note("no open execution matches the filter");
     }
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }

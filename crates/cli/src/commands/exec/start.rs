@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sprag_core::duration::Millis;
+use sprag_core::time::duration::Millis;
 use sprag_wire::{Execution, Start};
 
 use crate::client::{Client, Once, Remote};

@@ -57,6 +57,6 @@ fn rate_of(text: &str) -> Result<Value, Failure> {
     let parts = parts.and_then(|(count, per)| Some((count.trim().parse::<u32>().ok()?, per.trim())));
     match parts {
         Some((count, per)) => Ok(json!({"count": count, "per": per})),
-        None => Err(Failure::invalid(format!("`{text}` is no rate")).note("write it as in 100/1m")),
+        None => Err(Failure::invalid(format!("`{text}` is not a rate")).note("write it as in 100/1m")),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sprag_core::source::{self, Document, Format, Limits};
+use sprag_core::document::source::{self, Document, Format, Limits};
 use sprag_wire::{Applied, Finding, Problem, Severity};
 
 use super::findings::counted;

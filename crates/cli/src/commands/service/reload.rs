@@ -41,12 +41,12 @@ fn text(reloaded: &Reloaded) -> String {
     for NotStartable { path, reason } in not_startable {
         let _ = writeln!(
             text,
-            "not startable: {path}: {reason}; what runs of it continues as configured before"
+            "not startable: {path}: {reason}; its running process keeps the old definition"
         );
     }
     let _ = writeln!(text, "unchanged: {unchanged}");
     if *rules > 0 {
-        let _ = writeln!(text, "rules new, changed or gone: {rules}");
+        let _ = writeln!(text, "new, changed or removed rules: {rules}");
     }
     text
 }

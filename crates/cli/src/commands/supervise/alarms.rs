@@ -135,7 +135,7 @@ impl Alarms {
         let start = compiled.alert.raise(payload(known, part), &about);
         let asked = self.engine.ask_once(start, key.as_ref()).await;
         let started = asked.answer.map_err(Untold::Refused)?;
-        self.engine.execution(started.id).await.map_err(Untold::Refused)
+        self.engine.read().execution(started.id).await.map_err(Untold::Refused)
     }
 }
 

@@ -414,7 +414,7 @@ impl Running {
             }
             End::EngineFailed(reason) => Err(Failure::new(format!("the engine stopped: {reason}"))
                 .code("engine-stopped")
-                .note("start it again once the cause is fixed; it continues from what is stored")
+                .note("fix the cause and start the server again; it continues from the stored state")
                 .into()),
             End::ServerFailed(error) => Err(error),
         }

@@ -80,10 +80,10 @@ impl FromParams for LogRange {
     const KNOWN: &'static [&'static str] = &["lines", "after"];
 
     fn read(params: &mut Params) -> Self {
-        let number = |text: &str| text.parse::<u64>().map_err(|_| "is no whole number".to_owned());
+        let number = |text: &str| text.parse::<u64>().map_err(|_| "is not a whole number".to_owned());
         let lines = params.parsed("lines", |text| {
             let lines = text.parse::<usize>().ok().filter(|lines| *lines <= TAIL_LINES_MAX);
-            lines.ok_or_else(|| format!("is no whole number up to {TAIL_LINES_MAX}"))
+            lines.ok_or_else(|| format!("is not a whole number up to {TAIL_LINES_MAX}"))
         });
         let after = params.parsed("after", number);
         Self { lines, after }
@@ -109,7 +109,10 @@ pub(crate) async fn logs(State(shared): State<Shared>, Named(path): Named, Query
             let detail = format!("the log of `{}` cannot be read: {error}", shown(&path));
             Err(Problem::new(Code::InternalError, detail))
         }
-        Err(_) => Err(Problem::new(Code::InternalError, "the log could not be read")),
+        Err(_) => Err(Problem::new(
+            Code::InternalError,
+            "the server could not read the log; its own log has the cause",
+        )),
     }
 }
 
@@ -250,6 +253,10 @@ pub(super) async fn metrics(State(shared): State<Shared>) -> Answer {
 pub(super) async fn error_page(Named(code): Named) -> Response {
     match page(&code) {
         Some(text) => ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response(),
-        None => Problem::new(Code::RouteUnknown, format!("`{}` is no code of an error", shown(&code))).into_response(),
+        None => Problem::new(
+            Code::RouteUnknown,
+            format!("`{}` is not an error code; `/errors` lists all codes", shown(&code)),
+        )
+        .into_response(),
     }
 }

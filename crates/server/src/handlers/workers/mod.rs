@@ -82,7 +82,7 @@ impl Shared {
     /// The supervisor, if there is one.
     fn workers(&self) -> Result<&Workers, Problem> {
         self.workers.get().ok_or_else(|| {
-            let detail = "this server supervises nothing; start it with `--services FILE`";
+            let detail = "this server supervises no services; start it with `--services FILE`";
             Problem::new(Code::SupervisionOff, detail)
         })
     }
@@ -126,8 +126,8 @@ async fn unknown(uri: http::Uri) -> Problem {
     Problem::new(
         Code::RouteUnknown,
         format!(
-            "there is nothing at `{}`: this server only supervises services (`sprag service`); machines, executions and \
-             actions are with a server that `sprag up` started",
+            "there is nothing at `{}`: this server only supervises services (`sprag service`); for machines, \
+             executions and actions, ask a server that `sprag up` started",
             shown(uri.path())
         ),
     )

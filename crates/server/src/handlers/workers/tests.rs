@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use sprag_core::clock::{Clock, System};
-use sprag_core::source::Format;
+use sprag_core::document::source::Format;
 use sprag_core::time::Timestamp;
 use sprag_supervisor::process::{self, Services, StateFolder};
 use sprag_supervisor::store::{Store, StoreOptions};

@@ -47,7 +47,7 @@ pub(crate) fn show() -> Operation {
     Operation::new(
         RESOURCE,
         "showDeadLetter",
-        "The case file: why it died, what was sent, who else failed alike, what would fix it",
+        "Show the case file: cause, request, similar failures, and suggested fix",
     )
     .path("id", Shape::of::<ActionId>(), "The action's id.")
     .reads()

@@ -81,7 +81,7 @@ pub(crate) fn pause() -> Operation {
 }
 
 pub(crate) fn resume() -> Operation {
-    change("resumeJob", "Let a job continue")
+    change("resumeJob", "Resume a job")
 }
 
 pub(crate) fn cancel() -> Operation {

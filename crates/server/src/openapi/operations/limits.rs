@@ -26,7 +26,7 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn show() -> Operation {
-    one("showLimit", "A key; an unused one is there too")
+    one("showLimit", "Show a key, even an unused one")
 }
 
 pub(crate) fn set() -> Operation {

@@ -1,6 +1,6 @@
 //! Text as HTML. Everything that goes into the page goes through here.
 
-pub(super) use sprag_core::html::escaped;
+pub(super) use sprag_core::text::html::escaped;
 
 /// A sentence in which backticks stand around code.
 pub(super) fn prose(text: &str) -> String {

@@ -100,7 +100,10 @@ impl Gathered {
             None => self.chunks.next().await,
         };
         next.transpose().map_err(|_| {
-            let detail = format!("the body ended early, after {} bytes", self.bytes.len());
+            let detail = format!(
+                "the body ended early, after {} bytes; send the request again",
+                self.bytes.len()
+            );
             Problem::new(Code::BodyIncomplete, detail)
         })
     }
@@ -158,6 +161,9 @@ fn too_large(most: usize) -> Problem {
 }
 
 fn too_slow() -> Problem {
-    let detail = format!("the body did not arrive within {} s", ARRIVAL_MAX.as_secs());
+    let detail = format!(
+        "the body did not arrive within {} s; send it again, faster or in smaller parts",
+        ARRIVAL_MAX.as_secs()
+    );
     Problem::new(Code::BodyTimeout, detail)
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use sprag_core::document::source::{Place, Spot};
 use sprag_core::document::{Finding, Names, Reader, Shape, Stage, millis};
-use sprag_core::source::{Place, Spot};
 
 use super::FromFields;
 use crate::problem::{Code, FieldError, Problem};

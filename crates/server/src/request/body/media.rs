@@ -32,8 +32,8 @@ pub(super) fn of(headers: &HeaderMap, accepted: &[Media]) -> Result<Media, Probl
         .find(|coding| is_coded(coding))
     {
         let coding = shown(coding.to_str().unwrap_or_default());
-        let detail = format!("the body has the `Content-Encoding` `{coding}`, which is not taken here");
-        return Err(unsupported(&format!("{detail}; send it as it is"), accepted));
+        let detail = format!("the body has the `Content-Encoding` `{coding}`, which the server does not accept");
+        return Err(unsupported(&format!("{detail}; send it without an encoding"), accepted));
     }
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();
     let value = match (values.next(), values.next()) {
@@ -44,7 +44,7 @@ pub(super) fn of(headers: &HeaderMap, accepted: &[Media]) -> Result<Media, Probl
     let found = accepted.iter().find(|media| is(value, media.name()));
     found
         .copied()
-        .ok_or_else(|| unsupported(&format!("`{}` is not taken here", shown(value)), accepted))
+        .ok_or_else(|| unsupported(&format!("`{}` is not accepted here", shown(value)), accepted))
 }
 
 /// Whether a `Content-Encoding` changes the body.

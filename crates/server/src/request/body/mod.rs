@@ -11,8 +11,8 @@ use axum::body::{Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
-use sprag_core::json::{self, parse_bounded};
-use sprag_core::source::{Format, Limits};
+use sprag_core::document::json::{self, parse_bounded};
+use sprag_core::document::source::{Format, Limits};
 use sprag_wire as wire;
 
 pub(crate) use self::collect::collect;
@@ -125,7 +125,7 @@ impl FromRequest<App> for Definition {
             let offset = error.utf8_error().valid_up_to();
             Problem::new(
                 Code::BodyUnreadable,
-                format!("the definition is not UTF-8 from byte {offset} on"),
+                format!("the definition is not UTF-8 from byte {offset} on; send it in UTF-8"),
             )
         })?;
         Ok(Self { text, format })
@@ -147,7 +147,7 @@ impl FromFields for NoFields {
 }
 
 fn missing() -> Problem {
-    Problem::new(Code::BodyUnreadable, "the request has no body")
+    Problem::new(Code::BodyUnreadable, "the request has no body; send one")
 }
 
 /// The members of a body that must be an object.
@@ -177,7 +177,7 @@ fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
             json::JsonError::NotUtf8 { .. } | json::JsonError::Invalid(_) => Code::BodyUnreadable,
         };
         let remedy = match &problem {
-            json::JsonError::TooDeep { .. } => "; make it flatter, or send what lies deeper as a text",
+            json::JsonError::TooDeep { .. } => "; make it flatter, or send the deep part as text",
             json::JsonError::TooLarge { .. } | json::JsonError::NotUtf8 { .. } | json::JsonError::Invalid(_) => "",
         };
         Problem::new(code, format!("{problem}{remedy}"))

@@ -1,0 +1,13 @@
+//! What operators control: bulk jobs, dead letters, limits and switches.
+
+mod dead_letters;
+mod jobs;
+mod limits;
+mod switches;
+
+pub use dead_letters::{CaseFile, Others, RetryRequest, SentRequest};
+pub use jobs::{
+    Canary, CanaryState, DryRun, Expected, Job, JobCounts, JobItem, JobResult, JobStatus, JobWaiting, RetryAllRequest,
+};
+pub use limits::{Limit, LimitNumbers, LimitOverride, LimitRequest, Period, RateRequest};
+pub use switches::{Switch, SwitchMode, SwitchRequest, SwitchStatus};
