@@ -43,7 +43,7 @@ pub use system::{
     LettersToRetry, LimitDemand, LimitGrant, Node, Note, OfAction, OfType, Recommendation, RestoreReport,
     RestoredEffect, SettledLetter, Shard, System, Window,
 };
-pub use tokens::{Me, NewToken, Token, TokenRequest};
+pub use tokens::{Me, NewToken, ScopesRequest, Token, TokenRequest};
 pub use values::{Duration, Time};
 pub use workers::{
     DeltaKind, Goal, LastAction, LastOutcome, NotStartable, Part, PartChange, Reloaded, Worker, WorkerCounts,

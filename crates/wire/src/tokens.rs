@@ -22,13 +22,34 @@ pub struct TokenRequest {
     pub roles: Vec<Role>,
     /// What it is narrowed to. A list that is left out narrows nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scopes: Option<Scopes>,
+    pub scopes: Option<ScopesRequest>,
     /// The highest risk of an operation that it may propose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_risk: Option<Risk>,
     /// The time from which on it is invalid. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+}
+
+/// What a new token is narrowed to. A list that is left out narrows nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScopesRequest {
+    /// The operations that it may propose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Vec<String>>,
+    /// The subjects of these operations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subjects: Option<Vec<String>>,
+    /// The machines that it may apply, start and send messages to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machines: Option<Vec<String>>,
+    /// The action types that a runner may lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub types: Option<Vec<String>>,
+    /// The names under which a runner may lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runners: Option<Vec<String>>,
 }
 
 /// A token, without its secret.

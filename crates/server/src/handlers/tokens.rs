@@ -107,7 +107,7 @@ fn expires_at(fields: &mut Fields) -> Option<Timestamp> {
 struct Narrowed(Scopes);
 
 impl FromFields for Narrowed {
-    type Shape = Scopes;
+    type Shape = wire::ScopesRequest;
 
     const KNOWN: &'static [&'static str] = &["operations", "subjects", "machines", "types", "runners"];
     const EMPTY: Empty = Empty::Refused;
