@@ -25,7 +25,7 @@ pub(crate) struct Methods {
 pub(crate) fn get<H: Handler<T, App>, T: 'static>(rule: Rule, handler: H, operation: Operation) -> Methods {
     Methods {
         router: routing::get(handler),
-        operations: vec![("get", operation.complete(rule))],
+        operations: vec![("get", operation.complete("get", rule))],
         owner_first: None,
         target: None,
     }
@@ -35,7 +35,7 @@ pub(crate) fn get<H: Handler<T, App>, T: 'static>(rule: Rule, handler: H, operat
 pub(crate) fn post<H: Handler<T, App>, T: 'static>(rule: Rule, handler: H, operation: Operation) -> Methods {
     Methods {
         router: routing::post(handler),
-        operations: vec![("post", operation.complete(rule))],
+        operations: vec![("post", operation.complete("post", rule))],
         owner_first: None,
         target: None,
     }
@@ -45,7 +45,7 @@ pub(crate) fn post<H: Handler<T, App>, T: 'static>(rule: Rule, handler: H, opera
 pub(crate) fn put<H: Handler<T, App>, T: 'static>(rule: Rule, handler: H, operation: Operation) -> Methods {
     Methods {
         router: routing::put(handler),
-        operations: vec![("put", operation.complete(rule))],
+        operations: vec![("put", operation.complete("put", rule))],
         owner_first: None,
         target: None,
     }
@@ -54,22 +54,24 @@ pub(crate) fn put<H: Handler<T, App>, T: 'static>(rule: Rule, handler: H, operat
 impl Methods {
     /// The same route, which can also be read.
     pub(crate) fn get<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H, operation: Operation) -> Self {
-        self.with("get", operation.complete(rule), |router| router.get(handler))
+        self.with("get", operation.complete("get", rule), |router| router.get(handler))
     }
 
     /// The same route, which also does something.
     pub(crate) fn post<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H, operation: Operation) -> Self {
-        self.with("post", operation.complete(rule), |router| router.post(handler))
+        self.with("post", operation.complete("post", rule), |router| router.post(handler))
     }
 
     /// The same route, which can also be set.
     pub(crate) fn put<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H, operation: Operation) -> Self {
-        self.with("put", operation.complete(rule), |router| router.put(handler))
+        self.with("put", operation.complete("put", rule), |router| router.put(handler))
     }
 
     /// The same route, which can also be deleted.
     pub(crate) fn delete<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H, operation: Operation) -> Self {
-        self.with("delete", operation.complete(rule), |router| router.delete(handler))
+        self.with("delete", operation.complete("delete", rule), |router| {
+            router.delete(handler)
+        })
     }
 
     /// The same route, which goes to the owner first when it is read.

@@ -405,7 +405,7 @@ impl Operation {
     }
 
     /// With what holds for every request, and who may send it.
-    pub(super) fn complete(self, rule: Rule) -> Self {
+    pub(super) fn complete(self, method: &str, rule: Rule) -> Self {
         let mut whole = self.refuses([Code::HostRefused, Code::OriginRefused, Code::InternalError]);
         whole.rule = rule;
         if rule.needs_token() {
@@ -415,6 +415,9 @@ impl Operation {
                 Code::RoleMissing,
                 Code::RateLimited,
             ]);
+        }
+        if rule.needs_token() && method != "get" {
+            whole = whole.refuses([Code::ScopeMissing]);
         }
         whole.refusals.sort_unstable();
         whole.refusals.dedup();
