@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue says so by panicking")]
 
+mod access;
 mod agents;
 mod api_call;
 mod audit;

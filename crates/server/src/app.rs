@@ -11,6 +11,8 @@ use sprag_engine::{Closing, Handle};
 use sprag_wire::Execution;
 use tokio::sync::{Semaphore, watch};
 
+use crate::access::auth::Auth;
+use crate::access::gate::Gate;
 use crate::access::guard::Hosts;
 use crate::handlers::workers::Cell;
 use crate::listen::admission::Admission;
@@ -41,6 +43,8 @@ pub(crate) struct Shared {
     /// Whom this server supervises.
     pub(crate) workers: Cell,
     pub(crate) forwarder: Forwarder,
+    /// Who is let in.
+    pub(crate) gate: Gate,
     /// Requests at once, by class.
     pub(crate) admission: Admission,
     /// Bodies of requests in memory.
@@ -57,6 +61,7 @@ pub(crate) struct Settings {
     /// Whether only this machine can reach the server.
     pub(crate) is_loopback: bool,
     pub(crate) streams: usize,
+    pub(crate) auth: Auth,
 }
 
 impl Deref for App {
@@ -76,6 +81,7 @@ impl App {
             census: CensusTaker::default(),
             workers: Cell::default(),
             forwarder: Forwarder::new(),
+            gate: Gate::new(settings.auth.clone()),
             admission: Admission::default(),
             arrivals: Arrivals::default(),
             flight: Flight::default(),

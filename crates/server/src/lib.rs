@@ -19,6 +19,8 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
+pub use access::auth::{Auth, MetricsFor, Mode, PlainText, TOKEN_RATE};
+pub use handlers::tokens::first_token;
 pub use handlers::workers::{NotReloaded, NotStartable, Reload, Reloaded, Workers};
 pub use listen::{BODY_BYTES_MAX, Error, Options, Reserved, Server};
 pub use nodes::HttpPeers;

@@ -13,6 +13,7 @@ mod page;
 mod problem;
 mod runners;
 mod system;
+mod tokens;
 mod values;
 mod workers;
 
@@ -42,6 +43,7 @@ pub use system::{
     LettersToRetry, LimitDemand, LimitGrant, Node, Note, OfAction, OfType, Recommendation, RestoreReport,
     RestoredEffect, SettledLetter, Shard, System, Window,
 };
+pub use tokens::{Me, NewToken, ScopesRequest, Token, TokenRequest};
 pub use values::{Duration, Time};
 pub use workers::{
     DeltaKind, Goal, LastAction, LastOutcome, NotStartable, Part, PartChange, Reloaded, Worker, WorkerCounts,

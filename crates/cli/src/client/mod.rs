@@ -12,6 +12,7 @@ mod problem;
 mod retry;
 pub(crate) mod tls;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH, RETRY_AFTER};
@@ -80,10 +81,14 @@ impl Remote {
             .user_agent(concat!("sprag/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| Failure::new(format!("the HTTP client could not be built: {error}")))?;
+        let token = self.token.clone().or_else(|| variable("SPRAG_TOKEN"));
+        if token.is_some() && is_readable(&base) {
+            output::note("the token crosses the network in plain text; use https");
+        }
         Ok(Client {
             http,
             base,
-            token: self.token.clone().or_else(|| variable("SPRAG_TOKEN")),
+            token,
             start: START,
             retry: if self.no_retry { Retry::Never } else { Retry::Bounded },
         })
@@ -93,6 +98,14 @@ impl Remote {
 /// What the environment says, if it says anything.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+/// Whether others on the way could read what is sent there.
+fn is_readable(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let inner = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = inner == "localhost" || inner.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    base.scheme() == "http" && !is_loopback
 }
 
 /// The server that a text names: its root, not that of its API.

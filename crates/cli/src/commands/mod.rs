@@ -23,6 +23,7 @@ mod supervise;
 mod switch;
 mod system;
 mod testing;
+mod token;
 pub(crate) mod up;
 
 use std::future::Future;
@@ -126,6 +127,9 @@ enum Command {
     /// List and control bulk jobs
     #[command(subcommand)]
     Job(job::Command),
+    /// Create, list and revoke tokens
+    #[command(subcommand)]
+    Token(token::Command),
     /// Explain why an execution or action waits, and what to do
     #[command(after_help = "Examples:\n  sprag explain order/118\n  sprag explain act_01m7kydswteqea2dygh6x7t50q")]
     Explain(explain::Arguments),
@@ -181,6 +185,7 @@ impl Sprag {
             Command::Restore(arguments) => restore::run(&arguments, output),
             Command::Migrate(arguments) => migrate::run(&arguments, output),
             Command::Job(command) => complete(command.run(output)),
+            Command::Token(command) => complete(command.run(output)),
             Command::Explain(arguments) => complete(explain::run(&arguments, output)),
             Command::System(arguments) => complete(system::run(&arguments, output)),
             Command::Config(command) => command.run(output),

@@ -52,6 +52,47 @@ pub(super) static KEYS: &[Key] = &[
         ],
     },
     Key {
+        section: "auth",
+        name: "mode",
+        variable: "SPRAG_AUTH",
+        shape: Shape::Word(&["off", "token"]),
+        default: Some("\"off\""),
+        about: &[
+            "Who may use the API. `off`: everybody who reaches it, so it listens on loopback only.",
+            "`token`: callers with a token; `sprag token create` creates one.",
+        ],
+    },
+    Key {
+        section: "auth",
+        name: "metrics",
+        variable: "SPRAG_AUTH_METRICS",
+        shape: Shape::Word(&["viewers", "everybody"]),
+        default: Some("\"viewers\""),
+        about: &["Who may read /metrics: tokens with the role viewer, or `everybody`."],
+    },
+    Key {
+        section: "auth",
+        name: "plainText",
+        variable: "SPRAG_AUTH_PLAIN_TEXT",
+        shape: Shape::Word(&["refuse", "accept"]),
+        default: Some("\"refuse\""),
+        about: &[
+            "`accept`: listen off loopback in a network that you trust. The server does not encrypt, so others",
+            "in it could read the tokens on their way.",
+        ],
+    },
+    Key {
+        section: "auth",
+        name: "requestsPerSecond",
+        variable: "SPRAG_AUTH_REQUESTS_PER_SECOND",
+        shape: Shape::Whole {
+            least: 1,
+            most: 1_000_000,
+        },
+        default: Some("20000"),
+        about: &["The requests a second that one token may send."],
+    },
+    Key {
         section: "store",
         name: "url",
         variable: "SPRAG_STORE",

@@ -17,6 +17,7 @@ use sprag_runners::exec::{self, Exec};
 use sprag_runners::http::outbound::{self, Guard};
 use sprag_runners::mint::{self, BlockchainMint};
 use sprag_runners::secrets::{self, ProviderName, VaultOptions};
+use sprag_server::{Auth, MetricsFor, Mode, PlainText, TOKEN_RATE};
 use sprag_store::postgres;
 
 use super::advertise::Advertise;
@@ -53,6 +54,8 @@ pub(crate) struct Given<'a> {
     pub(crate) listen: Option<&'a str>,
     /// `--advertise`.
     pub(crate) advertise: Option<&'a str>,
+    /// `--auth`.
+    pub(crate) auth: Option<&'a str>,
 }
 
 /// Where everything is remembered.
@@ -111,6 +114,8 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     /// Names the server is addressed by.
     pub(crate) hosts: Vec<String>,
+    /// How callers are authenticated.
+    pub(crate) auth: Auth,
     /// Where other nodes reach it, if not where it listens.
     pub(crate) advertise: Option<Advertise>,
     /// How many shards a new database gets.
@@ -145,6 +150,7 @@ impl Settings {
             ("store", "url", "--store", given.store),
             ("listen", "address", "--listen", given.listen),
             ("listen", "advertise", "--advertise", given.advertise),
+            ("auth", "mode", "--auth", given.auth),
         ] {
             let key = KEYS.iter().find(|key| key.section == section && key.name == name);
             let Some((key, text)) = key.zip(text) else { continue };
@@ -169,6 +175,7 @@ impl Settings {
             store: check.value("store", "url", store_of, || StoreAddress::Sqlite(PathBuf::from(STORE))),
             listen: check.value("listen", "address", listen_of, || LISTEN),
             hosts: check.texts("listen", "hosts"),
+            auth: auth_of(layers),
             advertise: check.value("listen", "advertise", advertise_of, || None),
             shards: layers.whole("store", "shards").unwrap_or(postgres::SHARDS),
             body_bytes: layers
@@ -196,6 +203,7 @@ impl Settings {
             heads: check.heads(),
             telemetry: check.telemetry(),
         };
+        check.listen(&settings);
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.exec(&settings.runners.exec);
         check.mint(&settings.runners.mint);
@@ -238,6 +246,14 @@ impl Check<'_> {
             self.problem(section, name, detail, remedy);
             default()
         })
+    }
+
+    /// Notes an address where others could use the server, or read its tokens.
+    fn listen(&mut self, settings: &Settings) {
+        if let Err(error) = settings.auth.check(settings.listen) {
+            let remedy = format!("write `127.0.0.1:{}`, or see docs/access.md", settings.listen.port());
+            self.problem("listen", "address", error.to_string(), remedy);
+        }
     }
 
     /// Notes what is wrong with alerts too, as far as that can be said of a configuration that cannot be used: runners that
@@ -423,17 +439,30 @@ fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
     let literal = text
         .strip_prefix("localhost:")
         .map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
-    let address: SocketAddr = literal.parse().map_err(|_| {
+    literal.parse().map_err(|_| {
         (
             format!("`{text}` is not an address"),
             "write an IP address and a port, as in `127.0.0.1:7400`".to_owned(),
         )
-    })?;
-    if address.ip().is_loopback() {
-        return Ok(address);
+    })
+}
+
+fn auth_of(layers: &Layers) -> Auth {
+    let is = |name, word: &str| layers.text("auth", name) == Some(word);
+    Auth {
+        mode: if is("mode", "token") { Mode::Token } else { Mode::Off },
+        metrics: if is("metrics", "everybody") {
+            MetricsFor::Everybody
+        } else {
+            MetricsFor::Viewers
+        },
+        plain_text: if is("plainText", "accept") {
+            PlainText::Accepted
+        } else {
+            PlainText::Refused
+        },
+        token_rate: layers.whole("auth", "requestsPerSecond").unwrap_or(TOKEN_RATE),
     }
-    let detail = format!("`{text}` is not a loopback address, and there is no authentication yet");
-    Err((detail, format!("write `127.0.0.1:{}`", address.port())))
 }
 
 fn advertise_of(text: &str) -> Result<Option<Advertise>, Wrong> {

@@ -127,6 +127,11 @@ macro_rules! id {
                 Self(u128::from_be_bytes(bytes))
             }
 
+            /// The id of its text without the prefix.
+            pub fn from_text(text: &str) -> Option<Self> {
+                decode(text).map(Self)
+            }
+
             /// The slot that decides which shard owns the thing.
             pub fn slot(self) -> Slot {
                 let [high, low] = [self.to_bytes()[6], self.to_bytes()[7]];
@@ -160,8 +165,7 @@ macro_rules! id {
 
             fn from_str(text: &str) -> Result<Self, ParseIdError> {
                 text.strip_prefix($prefix)
-                    .and_then(decode)
-                    .map(Self)
+                    .and_then(Self::from_text)
                     .ok_or_else(|| ParseIdError { text: text.chars().take(64).collect(), prefix: $prefix })
             }
         }
@@ -218,6 +222,11 @@ id!(
     "swi_"
 );
 id!(
+    /// What a caller shows to the server.
+    TokenId,
+    "tok_"
+);
+id!(
     /// One piece of bulk work.
     JobId,
     "job_"
@@ -250,6 +259,11 @@ impl Mint {
     /// The next switch id in `slot`.
     pub fn switch(&mut self, slot: Slot) -> SwitchId {
         SwitchId::compose(self.at, slot, self.draw())
+    }
+
+    /// The next token id in `slot`.
+    pub fn token(&mut self, slot: Slot) -> TokenId {
+        TokenId::compose(self.at, slot, self.draw())
     }
 
     /// The next attempt id in `slot`.

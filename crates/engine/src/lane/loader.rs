@@ -239,6 +239,7 @@ impl Loader<'_> {
         let stored = StoredControl {
             switches: self.store.facts(FactKind::Switch)?,
             limits: self.store.facts(FactKind::Limit)?,
+            tokens: self.store.facts(FactKind::Token)?,
             marks: self.store.facts(FactKind::Mark)?,
             last_run: self.store.last_run()?,
         };
@@ -256,6 +257,7 @@ impl Loader<'_> {
             queue.set_override(key, Some(overridden.numbers));
         }
         self.board.show(&control.switches);
+        self.board.show_tokens(&control.tokens);
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ mod scope;
 mod shards;
 mod status;
 mod switch;
+pub mod tokens;
 
 pub(crate) use self::action_queue::{ActionQueue, LINE_MAX};
 pub use self::circuit::CircuitOptions;

@@ -22,4 +22,5 @@ pub(crate) mod replay;
 pub mod restored;
 pub(crate) mod scopes;
 pub(crate) mod states;
+mod tokens;
 pub mod view;

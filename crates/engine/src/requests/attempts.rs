@@ -3,12 +3,34 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sprag_core::action::Outcome;
 use sprag_core::action::error::kind;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::action::{Action, Outcome};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
 
-use super::{AttemptRef, Code, Command, IfRefused, Keep, Overlap, Refusal, Request, Route};
+use super::{Code, Command, IfRefused, Keep, Overlap, Refusal, Request, Route};
 use crate::decide::{self, Decider, Turn};
+
+/// An attempt, with where to find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttemptRef {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its action.
+    pub action: ActionId,
+    /// The execution of the action.
+    pub execution: ExecutionId,
+}
+
+impl AttemptRef {
+    /// An attempt of an action.
+    pub(crate) fn of(action: &Action, attempt: AttemptId) -> Self {
+        Self {
+            attempt,
+            action: action.id,
+            execution: action.origin.execution,
+        }
+    }
+}
 
 /// An attempt ended.
 #[derive(Clone, Debug)]

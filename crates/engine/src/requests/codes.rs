@@ -99,6 +99,10 @@ codes! {
     ScopeUnknown = "scope-unknown";
     /// As many switches are on as there may be.
     SwitchesFull = "switches-full";
+    /// There is no such token.
+    TokenUnknown = "token-unknown";
+    /// As many tokens are valid as there may be.
+    TokensFull = "tokens-full";
     /// The key has no override.
     LimitUnknown = "limit-unknown";
     /// As many limits are overridden as there may be.
@@ -123,6 +127,7 @@ impl Code {
                 | Self::MigrationImpossible
                 | Self::SwitchesFull
                 | Self::LimitsFull
+                | Self::TokensFull
                 | Self::BackupUnderWay
                 | Self::BackupUnsupported
         )

@@ -179,6 +179,34 @@ impl Request for LeasedConfig {
     }
 }
 
+/// Show the type of the action of a leased attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeasedType(pub AttemptId);
+
+impl Answer for Option<String> {}
+
+impl Request for LeasedType {
+    type Answer = Option<String>;
+    const NAME: &'static str = "leased-type";
+
+    fn route(&self) -> Route {
+        Route::Attempt(self.0)
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
+        let at = match leased(decider, self.0) {
+            Ok(leased) => leased.at,
+            Err(refusal) if refusal.code == Code::AttemptSuperseded => return Ok(None),
+            Err(refusal) => return Err(refusal),
+        };
+        let found = decider.change(at.execution, |change| {
+            let action = change.state.actions.get(&at.action)?;
+            Some(action.kind.clone())
+        });
+        Ok(found.ok().flatten())
+    }
+}
+
 /// The lease of an attempt may be over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseOver(pub AttemptRef);

@@ -27,6 +27,7 @@ mod send;
 mod start;
 mod switches;
 mod timers;
+mod tokens;
 mod unknown;
 mod upkeep;
 
@@ -35,21 +36,20 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sprag_core::access::Caller;
-use sprag_core::action::Action;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
+use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
 use tokio::sync::oneshot;
 
 pub use self::actions::{CancelAction, Explain, RetryNow};
 pub use self::apply::{Applied, Apply};
-pub use self::attempts::{Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
+pub use self::attempts::{AttemptRef, Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
 pub use self::audit::{Audit, Record};
 pub use self::codes::Code;
 pub use self::dead_letters::{Archive, RetryDead};
 pub use self::executions::{Cancel, Continue, Pause, Resume};
 use self::idempotency::Idempotency;
 pub use self::jobs::{CancelJob, ForgetJob, JobStep, LettersSettled, PauseJob, ResumeJob};
-pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig};
+pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig, LeasedType};
 pub use self::limits::{ClearLimit, ListLimits, SetLimit};
 pub use self::migrate::Migrate;
 pub use self::queue::ShowQueue;
@@ -62,6 +62,7 @@ pub use self::switches::{
     CancelSwitched, LapseSwitch, ListSwitches, Matches, Rejoin, Rejoined, Swept, SwitchOff, SwitchOn,
 };
 pub use self::timers::{ActionDue, TimerDue};
+pub use self::tokens::{CreateToken, FirstToken, ListTokens, RevokeToken, TokenPlan};
 pub use self::upkeep::{AcceptClock, Expire, ExpireAnswers};
 use crate::decide::{Decider, Known, Reads};
 pub use crate::jobs::RetryAll;
@@ -471,32 +472,11 @@ pub(crate) fn may_overlap(commands: &[Command]) -> bool {
     calls.all(|call| call.overlap() == Overlap::Everyday)
 }
 
-/// An attempt, with where to find it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AttemptRef {
-    /// The attempt.
-    pub attempt: AttemptId,
-    /// Its action.
-    pub action: ActionId,
-    /// The execution of the action.
-    pub execution: ExecutionId,
-}
-
-impl AttemptRef {
-    /// An attempt of an action.
-    pub(crate) fn of(action: &Action, attempt: AttemptId) -> Self {
-        Self {
-            attempt,
-            action: action.id,
-            execution: action.origin.execution,
-        }
-    }
-}
-
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
-    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LimitDemand,
-    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Record,
+    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LeasedType,
+    LimitDemand, ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Record, CreateToken, FirstToken,
+    ListTokens, RevokeToken,
     // The engine's own.
     ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, GrantReceived, Rejoin,
     Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob,

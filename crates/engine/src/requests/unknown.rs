@@ -1,6 +1,6 @@
 //! Refusals of ids that no record has. Each kind of record has one text, which says where to find the right id.
 
-use sprag_core::ids::{ActionId, ExecutionId, JobId, SwitchId};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, SwitchId, TokenId};
 
 use super::{Code, Refusal};
 
@@ -28,6 +28,12 @@ impl Refusal {
     pub(crate) fn no_job(id: JobId) -> Self {
         let detail = format!("there is no job `{id}`; check the id, or list the jobs");
         Self::new(Code::JobUnknown, detail)
+    }
+
+    /// No token has this id.
+    pub(crate) fn no_token(id: TokenId) -> Self {
+        let detail = format!("there is no token `{id}`; check the id, or list the tokens");
+        Self::new(Code::TokenUnknown, detail)
     }
 
     /// No kill switch with this id is on.

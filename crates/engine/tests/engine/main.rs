@@ -33,4 +33,5 @@ mod shards;
 mod spread;
 mod switches;
 mod timers;
+mod tokens;
 mod versions;

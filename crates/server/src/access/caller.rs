@@ -1,9 +1,8 @@
 //! Who sends a request, from where and why.
 //!
-//! The connection brings the caller as an extension of each request: without authentication it is everybody, at the peer's
-//! address. The reason comes from the header `Sprag-Reason`.
+//! The gate puts the caller among the extensions of each request. The header `Sprag-Reason` gives the reason; a body may
+//! give it instead.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -18,14 +17,6 @@ use crate::problem::{Code, Problem};
 
 /// The header that says why.
 pub(crate) const REASON: HeaderName = HeaderName::from_static("sprag-reason");
-
-/// Whoever connects from an address, while there is no authentication.
-pub(crate) fn at(peer: SocketAddr) -> Arc<Caller> {
-    Arc::new(Caller {
-        address: Some(peer.ip().to_canonical().to_string()),
-        ..Caller::local()
-    })
-}
 
 /// The caller of a request, with the reason that the request gives.
 pub(crate) fn of(parts: &Parts) -> Result<Arc<Caller>, Problem> {

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::gate;
 use crate::app::App;
 use crate::listen::Error;
 use crate::listen::admit::admit;
@@ -61,7 +62,7 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Refuses what must not come through.
-pub(crate) async fn guard(app: &App, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(app: &App, mut request: Request, next: Next) -> Response {
     let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let origin = if matched == Some(HOOKS) {
         // Senders of webhooks may be anywhere: a signature says who they are.
@@ -70,7 +71,10 @@ pub(crate) async fn guard(app: &App, request: Request, next: Next) -> Response {
         Origin::Own
     };
     match check(&app.settings.hosts, request.uri(), request.headers(), origin) {
-        Ok(()) => admit(app, request, next).await,
+        Ok(()) => match gate::enter(app, &mut request).await {
+            Ok(()) => admit(app, request, next).await,
+            Err(problem) => problem.into_response(),
+        },
         Err(problem) => problem.into_response(),
     }
 }

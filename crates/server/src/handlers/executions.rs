@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use sprag_core::access::ScopeKind;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::requests::{Cancel, Migrate, Pause, Replied, Resume};
@@ -10,6 +11,7 @@ use sprag_store::records::ExecutionStatus;
 use sprag_wire::{self as wire, Start};
 
 use super::explain;
+use crate::access::scope::Asker;
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok};
 use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
@@ -37,10 +39,12 @@ impl FromFields for Start {
 /// `POST /v1/executions`, with `?wait=30s` until it is closed.
 pub(crate) async fn start(
     State(app): State<App>,
+    caller: Asker,
     Query(Wait(wait)): Query<Wait>,
     once: Once,
     Body(start): Body<Start>,
 ) -> Answer {
+    caller.covers(ScopeKind::Machine, &start.machine)?;
     let asked = match wait {
         None => once.ask(start).await,
         Some(wait) => start_and_wait(&app, &once, start, wait).await,

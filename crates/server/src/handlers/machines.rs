@@ -5,11 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use sprag_core::access::ScopeKind;
 use sprag_core::machine::Loaded;
 use sprag_engine::requests::{self, Applied, Apply, Refusal};
 use sprag_store::records::MachineVersion;
 use sprag_wire as wire;
 
+use crate::access::scope::Asker;
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok};
 use crate::problem::shown::shown;
@@ -45,6 +47,7 @@ pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Que
 /// newest version is still the one that was seen.
 pub(crate) async fn apply(
     State(app): State<App>,
+    caller: Asker,
     Query(Nothing): Query<Nothing>,
     IfMatch(matches): IfMatch,
     once: Once,
@@ -54,6 +57,7 @@ pub(crate) async fn apply(
     let Some(machine) = loaded.machine else {
         return Err(Problem::of_findings(loaded.findings));
     };
+    caller.covers(ScopeKind::Machine, &machine.id)?;
     let machine = Arc::new(machine);
     Ok(answered(once.ask(Apply { machine, matches }).await, applied))
 }

@@ -21,4 +21,5 @@ mod source;
 pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
+pub(crate) mod tokens;
 pub(crate) mod workers;

@@ -11,6 +11,7 @@ use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::access::note_reason;
 use crate::app::App;
 use crate::listen::admission::Class;
 use crate::listen::arrivals::{Room, Whole};
@@ -56,5 +57,6 @@ async fn with_body(app: &App, request: Request) -> Result<(Request, Option<Arc<R
         app.settings.body_bytes
     };
     let Whole { bytes, room } = collect(&app.arrivals, body, &parts.headers, most).await?;
+    note_reason(&mut parts.extensions, &bytes);
     Ok((Request::from_parts(parts, Body::from(bytes)), room))
 }

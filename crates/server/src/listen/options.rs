@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use crate::access::auth::Auth;
 use crate::streams::STREAMS_MAX;
 
 /// The default limit on the bytes of a request body.
@@ -13,7 +14,7 @@ const PORT: u16 = 7400;
 /// How a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Where. Only loopback: there is no authentication yet.
+    /// Where. Off loopback only with authentication.
     pub listen: SocketAddr,
     /// Names under which the server may be addressed, besides `localhost` and loopback addresses.
     pub hosts: Vec<String>,
@@ -23,6 +24,8 @@ pub struct Options {
     pub store: String,
     /// Live streams at a time.
     pub streams: usize,
+    /// How callers are authenticated.
+    pub auth: Auth,
 }
 
 impl Default for Options {
@@ -33,6 +36,7 @@ impl Default for Options {
             body_bytes: BODY_BYTES_MAX,
             store: "unknown".to_owned(),
             streams: STREAMS_MAX,
+            auth: Auth::default(),
         }
     }
 }
@@ -42,10 +46,20 @@ impl Default for Options {
 pub enum Error {
     /// Everybody who reaches another address could do everything.
     #[error(
-        "`{address}` is not a loopback address: listening there needs authentication, which this version does not have; \
-         listen on `127.0.0.1:{}`", address.port()
+        "`{address}` is not a loopback address, and everybody who reaches it could do everything; \
+         turn on authentication with `--auth token`, or listen on `127.0.0.1:{}`", address.port()
     )]
     NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Everybody on the way could read the tokens.
+    #[error(
+        "`{address}` is not a loopback address, and others could read the tokens of callers on their way; listen on \
+         `127.0.0.1:{}` behind a proxy that encrypts, or trust the network with `plainText = \"accept\"` in `[auth]`",
+        address.port()
+    )]
+    PlainText {
         /// The address.
         address: SocketAddr,
     },

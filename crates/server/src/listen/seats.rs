@@ -14,6 +14,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,10 +26,11 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::Service;
 use hyper::{Request, Response};
 use hyper_util::service::TowerToHyperService;
-use sprag_core::access::Caller;
 use sprag_core::action::BoxFuture;
 use tokio::sync::Notify;
 use tokio::task::Id;
+
+use crate::access::gate::Peer;
 
 /// A request runs.
 const BUSY: u64 = 0;
@@ -130,15 +132,15 @@ impl Seats {
 pub(crate) struct Seated {
     router: TowerToHyperService<Router>,
     seat: Arc<Seat>,
-    caller: Arc<Caller>,
+    peer: Peer,
 }
 
 impl Seated {
-    pub(crate) fn new(router: Router, seat: Arc<Seat>, caller: Arc<Caller>) -> Self {
+    pub(crate) fn new(router: Router, seat: Arc<Seat>, peer: SocketAddr) -> Self {
         Self {
             router: TowerToHyperService::new(router),
             seat,
-            caller,
+            peer: Peer(peer),
         }
     }
 }
@@ -149,7 +151,7 @@ impl Service<Request<Incoming>> for Seated {
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        request.extensions_mut().insert(Arc::clone(&self.caller));
+        request.extensions_mut().insert(self.peer);
         let working = self.seat.work();
         let answer = self.router.call(request);
         Box::pin(async move {

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::access::caller;
+use crate::access::auth::Auth;
 use crate::access::guard::Hosts;
 use crate::app::{App, Settings, closed};
 use crate::handlers::workers::{self, Cell, Shared, Workers};
@@ -68,10 +68,8 @@ pub struct Reserved {
 
 impl Reserved {
     /// Takes an address. Must be called inside a runtime.
-    pub fn take(listen: SocketAddr) -> Result<Self, Error> {
-        if !listen.ip().is_loopback() {
-            return Err(Error::NotLoopback { address: listen });
-        }
+    pub fn take(listen: SocketAddr, auth: &Auth) -> Result<Self, Error> {
+        auth.check(listen)?;
         let failed = |source| Error::Listen {
             address: listen,
             source,
@@ -101,7 +99,7 @@ impl Server {
     /// Listens where `options` say. Requests are answered once [`Server::run`] is called.
     #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind(options: Options, engine: Handle) -> Result<Self, Error> {
-        let reserved = Reserved::take(options.listen)?;
+        let reserved = Reserved::take(options.listen, &options.auth)?;
         Self::on(reserved, options, engine)
     }
 
@@ -113,6 +111,7 @@ impl Server {
             body_bytes,
             store,
             streams,
+            auth,
         } = options;
         let Reserved { listener, address } = reserved;
         let (closing, is_closing) = watch::channel(false);
@@ -122,6 +121,7 @@ impl Server {
             store,
             is_loopback: address.ip().is_loopback(),
             streams,
+            auth,
         };
         let app = App::new(engine, settings, is_closing);
         Ok(Self {
@@ -138,7 +138,7 @@ impl Server {
     /// The same for a supervisor alone: there is no engine, and the only routes are those of supervision.
     #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind_supervision(listen: SocketAddr, workers: Workers, now: Timestamp) -> Result<Self, Error> {
-        let Reserved { listener, address } = Reserved::take(listen)?;
+        let Reserved { listener, address } = Reserved::take(listen, &Auth::default())?;
         let shared = Shared {
             workers: Cell::default(),
             engine: None,
@@ -199,8 +199,8 @@ impl Server {
                     let _ = stream.set_nodelay(true);
                     let stream = Deadline::new(stream, Arc::clone(&metrics));
                     let seat = seats.seat();
-                    let seated = Seated::new(router.clone(), Arc::clone(&seat), caller::at(peer));
-                    let serving = serve(stream, seated, closing.subscribe(), Arc::clone(&seat));
+                    let service = Seated::new(router.clone(), Arc::clone(&seat), peer);
+                    let serving = serve(stream, service, closing.subscribe(), Arc::clone(&seat));
                     seats.take(connections.spawn(serving).id(), seat);
                 }
                 Wake::Accepted(Err(error)) => {

@@ -26,6 +26,7 @@ use sprag_engine::lane::member::{Place, Whereabouts};
 use sprag_engine::requests::{Code, Refusal};
 use sprag_store::ShardId;
 
+use crate::access::gate::FromNode;
 use crate::app::App;
 use crate::nodes::owner::{self, OwnerFor};
 use crate::nodes::peers;
@@ -36,6 +37,8 @@ use crate::request::once;
 
 /// What nodes show each other.
 pub(crate) const TOKEN: HeaderName = HeaderName::from_static("sprag-node-token");
+/// For whom a node passes a request on.
+pub(crate) const CALLER: HeaderName = HeaderName::from_static("sprag-node-caller");
 /// How long a connection to another node may take.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 /// How long another node may take to begin its answer: longer than the longest `?wait`.
@@ -48,8 +51,6 @@ const EXPLAIN_MAX: Duration = Duration::from_secs(2);
 const PASS_MAX: Duration = Duration::from_secs(3);
 /// How long to wait before the next try.
 const TRY_PAUSE: Duration = Duration::from_millis(100);
-/// The address that a request came from before it was passed on.
-const ADDRESS: HeaderName = HeaderName::from_static("sprag-caller-address");
 /// Says on an answer from one node to another that it does not decide on this either.
 const MOVED: HeaderName = HeaderName::from_static("sprag-moved");
 
@@ -132,12 +133,19 @@ fn addressed(advertise: &str, token: &str, parts: &Parts, body: Bytes) -> Result
     without_connection(request.headers_mut());
     // A page of this node's own may ask; for the other node that is a foreign origin, and this node has looked.
     request.headers_mut().remove(header::ORIGIN);
+    // The token stays here: what it allows goes along.
+    request.headers_mut().remove(header::AUTHORIZATION);
     request.headers_mut().insert(TOKEN, shown(token)?);
-    let caller = parts.extensions.get::<Arc<Caller>>();
-    if let Some(address) = caller.and_then(|caller| HeaderValue::from_str(caller.address.as_deref()?).ok()) {
-        request.headers_mut().insert(ADDRESS, address);
+    if let Some(caller) = parts.extensions.get::<Arc<Caller>>() {
+        request.headers_mut().insert(CALLER, named(caller)?);
     }
     Ok(request)
+}
+
+/// A caller, for another node.
+fn named(caller: &Caller) -> Result<HeaderValue, String> {
+    let caller = serde_json::to_vec(caller).map_err(|error| error.to_string())?;
+    HeaderValue::from_bytes(&caller).map_err(|error| error.to_string())
 }
 
 fn without_connection(headers: &mut HeaderMap) {
@@ -157,14 +165,9 @@ pub(crate) async fn forward(app: &App, request: Request, next: Next) -> Response
 
 /// The same where there may be other nodes.
 async fn among_nodes(app: &App, whereabouts: &Whereabouts, mut request: Request, next: Next) -> Response {
-    let shown = request.headers_mut().remove(TOKEN);
-    let address = request.headers_mut().remove(ADDRESS);
-    if shown.is_some_and(|shown| whereabouts.is_token(shown.as_bytes())) {
+    if request.extensions().get::<FromNode>().is_some() {
         if peers::is_internal(request.uri()) {
             return Box::pin(peers::hear(app, request)).await;
-        }
-        if let Some(caller) = first_caller(&request, address) {
-            request.extensions_mut().insert(caller);
         }
         // It was passed on already: one hop is all there is.
         request.extensions_mut().insert(PassedOn);
@@ -190,16 +193,6 @@ async fn among_nodes(app: &App, whereabouts: &Whereabouts, mut request: Request,
     }
     let bytes = whole(body).await;
     try_here(app, whereabouts, (parts, bytes), next).await
-}
-
-/// The caller at the node that passed a request on: only a node is believed about it.
-fn first_caller(request: &Request, address: Option<HeaderValue>) -> Option<Arc<Caller>> {
-    let caller = request.extensions().get::<Arc<Caller>>()?;
-    let address = address?.to_str().ok()?.to_owned();
-    Some(Arc::new(Caller {
-        address: Some(address),
-        ..Caller::clone(caller)
-    }))
 }
 
 /// Tries here first. A request that could be anywhere, on a node that has nothing, finds its place by its new key.

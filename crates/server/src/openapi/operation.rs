@@ -12,6 +12,7 @@ use sprag_engine::requests::idempotency::KEY_BYTES_MAX;
 use sprag_wire::{Duration, MachineDefinition};
 
 use super::shapes::{Shape, text, whole};
+use crate::access::rule::Rule;
 use crate::problem::{Code, HttpStatus};
 use crate::request::body::{Empty, FromFields};
 use crate::request::query::LIMIT_MAX;
@@ -37,6 +38,8 @@ pub(crate) struct Operation {
     pub(crate) refusals: Vec<Refused>,
     /// Whether another path does the same, so that readers need not see this one.
     pub(crate) is_alias: bool,
+    /// Who may use it.
+    pub(crate) rule: Rule,
 }
 
 /// Where a parameter goes.
@@ -167,6 +170,8 @@ impl Operation {
             answers: Vec::new(),
             refusals: Vec::new(),
             is_alias: false,
+            // The route table says who may.
+            rule: Rule::Roles(&[]),
         }
     }
 
@@ -412,9 +417,21 @@ impl Operation {
         self
     }
 
-    /// With what holds for every request.
-    pub(super) fn complete(self) -> Self {
+    /// With what holds for every request, and who may send it.
+    pub(super) fn complete(self, method: &str, rule: Rule) -> Self {
         let mut whole = self.refuses([Code::HostRefused, Code::OriginRefused, Code::InternalError]);
+        whole.rule = rule;
+        if rule.needs_token() {
+            whole = whole.refuses([
+                Code::TokenMissing,
+                Code::TokenInvalid,
+                Code::RoleMissing,
+                Code::RateLimited,
+            ]);
+        }
+        if rule.needs_token() && method != "get" {
+            whole = whole.refuses([Code::ScopeMissing]);
+        }
         whole.refusals.sort_unstable();
         whole.refusals.dedup();
         whole

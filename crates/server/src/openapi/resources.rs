@@ -3,7 +3,7 @@
 //! The examples build on each other: run in this order against a new server, every one of them succeeds.
 
 use super::operations::{
-    actions, audit, dead_letters, executions, jobs, limits, machines, runners, switches, system, workers,
+    actions, audit, dead_letters, executions, jobs, limits, machines, runners, switches, system, tokens, workers,
 };
 
 /// A group of routes.
@@ -160,6 +160,16 @@ pub(crate) const RESOURCES: &[Resource] = &[
             method: "GET",
             path: "/v1/workers",
             body: None,
+        },
+    },
+    Resource {
+        name: tokens::RESOURCE,
+        about: "What callers show to a server that asks who they are.",
+        example: Example {
+            about: "Create a token that reads.",
+            method: "POST",
+            path: "/v1/tokens",
+            body: Some((JSON, r#"{"name": "dashboard", "roles": ["viewer"]}"#)),
         },
     },
     Resource {

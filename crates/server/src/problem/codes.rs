@@ -47,6 +47,10 @@ sprag_engine::codes! {
     PathInvalid = "path-invalid";
     /// A query parameter is unknown or cannot be read.
     QueryInvalid = "query-invalid";
+    /// More requests arrive than this token or this address may send.
+    RateLimited = "rate-limited";
+    /// The caller has none of the roles that the route needs.
+    RoleMissing = "role-missing";
     /// There is no such route.
     RouteUnknown = "route-unknown";
     /// The file of services is not valid.
@@ -59,6 +63,12 @@ sprag_engine::codes! {
     SupervisorStopped = "supervisor-stopped";
     /// The simulation says more, or takes longer, than it may.
     SimulationTooLarge = "simulation-too-large";
+    /// The scope of the token does not cover what the request is about.
+    ScopeMissing = "scope-missing";
+    /// The token is not one of this server's, or no longer.
+    TokenInvalid = "token-invalid";
+    /// The request carries no token.
+    TokenMissing = "token-missing";
     /// As many live streams are open as may be.
     TooManyStreams = "too-many-streams";
     /// The worker is on its way out.

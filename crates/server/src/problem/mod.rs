@@ -93,6 +93,16 @@ impl Problem {
         }
     }
 
+    /// Whether it has this code.
+    pub(crate) fn is(&self, code: Code) -> bool {
+        self.code == code.text()
+    }
+
+    /// What is wrong, without the code.
+    pub(crate) fn into_detail(self) -> String {
+        self.detail
+    }
+
     fn named(code: &'static str, status: u16, detail: String) -> Self {
         Self {
             code,

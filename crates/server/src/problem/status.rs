@@ -22,6 +22,7 @@ impl HttpStatus for requests::Code {
             | Self::AttemptUnknown
             | Self::HookUnknown
             | Self::SwitchUnknown
+            | Self::TokenUnknown
             | Self::LimitUnknown => 404,
             Self::AttemptSuperseded
             | Self::KeyInUse
@@ -30,6 +31,7 @@ impl HttpStatus for requests::Code {
             | Self::MigrationImpossible
             | Self::SwitchesFull
             | Self::LimitsFull
+            | Self::TokensFull
             | Self::BackupUnderWay
             | Self::BackupUnsupported => 409,
             Self::PreconditionFailed => 412,
@@ -68,8 +70,8 @@ impl HttpStatus for Code {
             | Self::PathInvalid
             | Self::QueryInvalid
             | Self::ReasonInvalid => 400,
-            Self::SignatureInvalid => 401,
-            Self::HookUnverified | Self::OriginRefused => 403,
+            Self::SignatureInvalid | Self::TokenInvalid | Self::TokenMissing => 401,
+            Self::HookUnverified | Self::OriginRefused | Self::RoleMissing | Self::ScopeMissing => 403,
             Self::DeadLetterUnknown | Self::RouteUnknown | Self::SupervisionOff | Self::WorkerUnknown => 404,
             Self::MethodNotAllowed => 405,
             Self::BodyTimeout => 408,
@@ -78,6 +80,7 @@ impl HttpStatus for Code {
             Self::MediaTypeUnsupported => 415,
             Self::HostRefused => 421,
             Self::BodyInvalid | Self::HookUnmapped | Self::ServicesInvalid | Self::SimulationTooLarge => 422,
+            Self::RateLimited => 429,
             Self::InternalError => 500,
             Self::NotReady | Self::SupervisorStopped | Self::TooManyStreams => 503,
         }

@@ -1,9 +1,12 @@
 //! Requests that act once: the header `Idempotency-Key`, and answers that say when they are repeated.
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
+use sprag_core::access::{Caller, LOCAL};
 use sprag_engine::requests::idempotency::Key;
 use sprag_engine::requests::{Replied, Request};
 use sprag_engine::{Asker, Handle};
@@ -16,7 +19,7 @@ use crate::problem::{Code, Problem};
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The header of an answer that was given before.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-/// Whose keys they are: everybody is the same person until there is authentication.
+/// Whose keys they are while there is no authentication. Stored keys have this name.
 const PRINCIPAL: &str = "anonymous";
 
 /// The engine for one request: in its caller's name, under its `Idempotency-Key` if it has one.
@@ -40,10 +43,16 @@ impl FromRequestParts<App> for Once {
             engine: app.engine.clone(),
             asker: Asker {
                 caller: caller::of(parts)?,
-                key: key(&parts.headers, PRINCIPAL)?,
+                key: key(&parts.headers, principal(&parts.extensions))?,
             },
         })
     }
+}
+
+/// Whose keys a request carries: keys of two principals never meet.
+fn principal(extensions: &Extensions) -> &str {
+    let caller = extensions.get::<Arc<Caller>>().map(|caller| &*caller.principal);
+    caller.filter(|principal| *principal != LOCAL).unwrap_or(PRINCIPAL)
 }
 
 /// The key that a request of `principal`'s carries, if it carries one.

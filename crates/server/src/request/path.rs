@@ -6,7 +6,7 @@ use std::str::FromStr;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, SwitchId};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, JobId, SwitchId, TokenId};
 use sprag_engine::requests::{self, Refusal};
 
 use crate::app::App;
@@ -58,6 +58,10 @@ impl Named for AttemptId {
 
 impl Named for SwitchId {
     const UNKNOWN: requests::Code = requests::Code::SwitchUnknown;
+}
+
+impl Named for TokenId {
+    const UNKNOWN: requests::Code = requests::Code::TokenUnknown;
 }
 
 impl Named for JobId {

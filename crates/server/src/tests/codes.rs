@@ -12,7 +12,7 @@ use crate::Code;
 use crate::problem::HttpStatus as _;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 39] = [
+const ELSEWHERE: [(&str, &str); 45] = [
     ("attempt-superseded", "runners"),
     ("attempt-unknown", "runners"),
     ("backup-under-way", "operate"),
@@ -31,9 +31,12 @@ const ELSEWHERE: [(&str, &str); 39] = [
     ("not-ready", "edges"),
     ("operation-refused", "workers"),
     ("overloaded", "faulty"),
+    ("rate-limited", "access"),
     ("reason-invalid", "audit"),
     ("reason-missing", "audit"),
     ("record-damaged", "the whole-product tests of files"),
+    ("role-missing", "access"),
+    ("scope-missing", "access"),
     ("scope-unknown", "the whole-product tests of switches"),
     ("secret-unavailable", "hooks"),
     ("services-invalid", "workers"),
@@ -49,6 +52,9 @@ const ELSEWHERE: [(&str, &str); 39] = [
     ("supervision-off", "workers"),
     ("supervisor-stopped", "workers"),
     ("switches-full", "the engine's tests of switches"),
+    ("token-invalid", "access"),
+    ("token-missing", "access"),
+    ("tokens-full", "the engine's tests of tokens"),
     ("too-many-streams", "streams"),
     (
         "worker-leaving",
@@ -203,6 +209,10 @@ impl Scene {
             (
                 Code::SwitchUnknown,
                 world.get(&format!("/v1/kill-switches/swi_{nothing}")).await,
+            ),
+            (
+                Code::TokenUnknown,
+                world.command(&format!("/v1/tokens/tok_{nothing}/revoke")).await,
             ),
             (
                 Code::LimitUnknown,

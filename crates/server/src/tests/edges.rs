@@ -139,6 +139,7 @@ async fn panicking(world: &World) -> std::net::SocketAddr {
         store: String::new(),
         is_loopback: true,
         streams: 1,
+        auth: crate::Auth::default(),
     };
     let (_, closing) = watch::channel(false);
     let app = App::new(world.handle.clone(), settings, closing);

@@ -1,5 +1,6 @@
 //! The API over real sockets, with a real engine behind it.
 
+mod access;
 mod audit;
 mod bad_input;
 mod client;

@@ -76,5 +76,6 @@ fn settings() -> Settings {
         store: "memory".to_owned(),
         is_loopback: true,
         streams: 1,
+        auth: crate::Auth::default(),
     }
 }

@@ -173,7 +173,7 @@ impl Random {
     }
 
     fn fact_or_delete(&mut self) -> Mutation {
-        let kind = FactKind::ALL[usize::from(self.byte(4))];
+        let kind = FactKind::ALL[usize::from(self.byte(5))];
         let key = self.text(&LINES);
         if self.once_in(3) {
             return Mutation::DeleteFact { kind, key };

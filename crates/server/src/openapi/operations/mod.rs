@@ -10,6 +10,7 @@ pub(crate) mod machines;
 pub(crate) mod runners;
 pub(crate) mod switches;
 pub(crate) mod system;
+pub(crate) mod tokens;
 pub(crate) mod workers;
 
 use super::operation::{Answer, Operation, version};

@@ -19,8 +19,10 @@ pub(super) fn article(path: &str, method: &str, operation: &Operation) -> String
         answers,
         refusals: _,
         is_alias: _,
+        rule,
     } = operation;
-    let mut rows = String::new();
+    let roles = escaped(&rule.words().join(", "));
+    let mut rows = format!("<tr><th>role</th><td colspan=\"2\">{roles}</td></tr>\n");
     let documented = &document()["paths"][path][method];
     for (position, parameter) in parameters.iter().enumerate() {
         rows.push_str(&parameter_row(parameter, &documented["parameters"][position]["schema"]));

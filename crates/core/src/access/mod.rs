@@ -3,15 +3,24 @@
 //! A principal is a person, a script or an agent; it may have several tokens, and rules about people (who approved, who
 //! proposed) compare principals, never tokens.
 
+mod scope;
+pub mod token;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::scope::{NAMES_MAX, Risk, ScopeKind, Scopes};
 
 /// The principal of everybody while there is no authentication.
 pub const LOCAL: &str = "local";
 
 /// What a principal may do. Every role but `runner` and `agent` may read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Reads everything but tokens, backups and names of secrets.
     Viewer,
@@ -86,12 +95,19 @@ impl FromStr for Role {
 }
 
 /// Who asks, from where and why. One is made for each request and shared by what the request leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Caller {
     /// The person, script or agent.
     pub principal: Arc<str>,
     /// What it may do.
     pub roles: Vec<Role>,
+    /// What its token is narrowed to.
+    #[serde(default)]
+    pub scopes: Scopes,
+    /// The highest risk of an operation that it may propose; none if all.
+    #[serde(default)]
+    pub max_risk: Option<Risk>,
     /// The address that the request came from; none for callers within the process.
     pub address: Option<String>,
     /// The reason that was given with the request.
@@ -104,6 +120,8 @@ impl Caller {
         Self {
             principal: LOCAL.into(),
             roles: vec![Role::Admin],
+            scopes: Scopes::default(),
+            max_risk: None,
             address: None,
             reason: None,
         }
@@ -137,6 +155,7 @@ mod tests {
     #[test]
     fn a_role_reads_back_from_its_word() {
         for role in Role::ALL {
+            assert_eq!(serde_json::json!(role), role.word());
             assert_eq!(role.word().parse(), Ok(role));
         }
         assert_eq!("root".parse::<Role>(), Err(NoRole("root".to_owned())));
