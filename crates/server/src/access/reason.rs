@@ -1,13 +1,11 @@
-//! Why something is asked: the header `Sprag-Reason`, or the member `reason` of a JSON body.
+//! The reason that a JSON body gives, in its member `reason`. The header `Sprag-Reason` counts more.
 
 use std::sync::Arc;
 
-use axum::http::{Extensions, HeaderMap, HeaderName};
+use axum::http::Extensions;
 use serde::Deserialize;
 use sprag_core::access::Caller;
 
-/// The header.
-const HEADER: HeaderName = HeaderName::from_static("sprag-reason");
 /// The longest reason that is kept, in characters.
 const CHARACTERS_MAX: usize = 1_000;
 /// The largest body that is looked into.
@@ -15,13 +13,7 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 /// What such a body has.
 const MEMBER: &[u8] = b"\"reason\"";
 
-/// The reason that the headers give.
-pub(crate) fn of_headers(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(HEADER)?;
-    kept(std::str::from_utf8(value.as_bytes()).ok()?)
-}
-
-/// Adds the reason that a body gives, unless the headers gave one.
+/// Adds the reason that a body gives to the caller.
 pub(crate) fn note(extensions: &mut Extensions, body: &[u8]) {
     if body.len() > BODY_BYTES_MAX || !body.windows(MEMBER.len()).any(|window| window == MEMBER) {
         return;
@@ -29,8 +21,8 @@ pub(crate) fn note(extensions: &mut Extensions, body: &[u8]) {
     let Some(caller) = extensions.get_mut::<Arc<Caller>>() else {
         return;
     };
-    if caller.reason.is_none() {
-        Arc::make_mut(caller).reason = of_body(body);
+    if let Some(reason) = of_body(body) {
+        Arc::make_mut(caller).reason = Some(reason);
     }
 }
 
@@ -54,20 +46,19 @@ fn kept(reason: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::Request;
+
     use super::*;
+    use crate::access::caller;
 
     fn noted(header: Option<&str>, body: &str) -> Option<String> {
-        let mut headers = HeaderMap::new();
+        let (mut parts, ()) = Request::new(()).into_parts();
         if let Some(header) = header {
-            headers.insert(HEADER, header.parse().unwrap());
+            parts.headers.insert(caller::REASON, header.parse().unwrap());
         }
-        let mut extensions = Extensions::new();
-        extensions.insert(Arc::new(Caller {
-            reason: of_headers(&headers),
-            ..Caller::local()
-        }));
-        note(&mut extensions, body.as_bytes());
-        extensions.get::<Arc<Caller>>().unwrap().reason.clone()
+        parts.extensions.insert(Arc::new(Caller::local()));
+        note(&mut parts.extensions, body.as_bytes());
+        caller::of(&parts).unwrap().reason.clone()
     }
 
     #[test]
