@@ -10,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup tools python node postgres faketime shells run install test prove bench lint fmt clippy binary openapi
+.PHONY: help setup tools python node postgres faketime shells nginx run install test prove bench lint fmt clippy binary openapi
 
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
@@ -52,7 +52,7 @@ PRISM := target/tools/prism/5.14.2
 TYPESCRIPT := target/tools/typescript/5.9.3
 PROMETHEUS := target/tools/prometheus/0.26.0
 OPENTELEMETRY := target/tools/opentelemetry/1.45.2
-tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT) postgres faketime shells
+tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT) postgres faketime shells nginx
 
 $(SCHEMATHESIS): | python ; $(call pip,schemathesis==$(@F))
 $(AIOSMTPD): | python ; $(call pip,aiosmtpd==$(@F) cryptography)
@@ -87,6 +87,11 @@ faketime:
 # Shells whose completion is tested.
 shells:
 	@{ command -v zsh && command -v fish; } >/dev/null || { $(call apt,zsh fish); }
+# A web server that the load example runs against.
+nginx:
+	@{ command -v nginx || ls /usr/sbin/nginx; } >/dev/null 2>&1 || $(call apt,nginx)
+	@{ command -v nginx || ls /usr/sbin/nginx; } >/dev/null 2>&1 \
+	  || echo "nginx cannot be installed: the test that needs it is skipped" >&2
 apt = { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $(1) >/dev/null; } || true
 
 run: setup

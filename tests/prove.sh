@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Prints, and keeps a report under target/prove.
 # Each part can be run alone: tests/prove.sh statecharts | simulator | crash | timers | sleeping | sleeping-postgres | closed |
-#   dead | hostile | load | load-postgres | suite-postgres | cluster | fuzz
+#   dead | hostile | load | load-postgres | suite-postgres | cluster | agents | fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p target/prove
 report="target/prove/report-$(git rev-parse --short HEAD 2>/dev/null || echo none).txt"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping sleeping-postgres closed dead hostile load load-postgres suite-postgres cluster fuzz)
+[ ${#parts[@]} -gt 0 ] || parts=(statecharts simulator crash timers sleeping sleeping-postgres closed dead hostile load load-postgres suite-postgres cluster agents fuzz)
 
 # The product as users get it: optimised. Test binaries follow the same profile, so they find it beside them.
 test_release() { cargo test --release "$@"; }
@@ -57,6 +57,12 @@ suite-postgres() {
 cluster() {
   cargo build --release -p sprag -p sprag-tests --bins
   SPRAG_PROVE=1 test_release -p sprag-tests -- cluster:: --nocapture --test-threads 1
+}
+# Agents and controllers: more tries, and the figures of each test.
+agents() {
+  cargo build --release -p sprag -p sprag-tests --bins
+  SPRAG_PROVE=1 test_release -p sprag-agent --test agents -- --nocapture --test-threads 1
+  SPRAG_PROVE=1 test_release -p sprag-tests -- agents:: --nocapture --test-threads 1
 }
 # An hour of inputs that nobody would write, other ones every time: every parser, one after the other, and beside them every route.
 fuzz() {

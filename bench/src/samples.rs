@@ -125,7 +125,7 @@ async fn read(embedded: &Embedded, name: &str, id: ExecutionId) -> anyhow::Resul
         let machine = reader.machine(name, None)?.context("no machine")?;
         (machine, execution, action, reader.history(id, &Page::first(10))?.rows)
     };
-    let view = embedded.handle().execution(id).await;
+    let view = embedded.handle().read().execution(id).await;
     let view = view.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
     Ok(Sample {
         rows: rows(&execution, &action, &history),

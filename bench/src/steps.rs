@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use anyhow::Context;
+use sprag_core::document::source::Format;
 use sprag_core::ids::{ExecutionId, Slot};
 use sprag_core::machine::{Cause, Execution, Facts, Input, Limits, LoadOptions, Machine, Message, load_text, step};
-use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
 
 use crate::stopwatch::Stopwatch;

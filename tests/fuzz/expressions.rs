@@ -1,12 +1,12 @@
 //! Expressions: filters, schedules, templates, `JSONLogic`, patches. What is accepted is evaluated too, within its bounds.
 
 use serde_json::{Value, json};
+use sprag_core::document::json;
+use sprag_core::document::patch::{self, Operation};
 use sprag_core::expression::logic::{Fuel, Logic, STEPS_DEFAULT};
 use sprag_core::expression::template::{Template, TemplateLimits};
 use sprag_core::filter::{Parsed, Resource};
-use sprag_core::json;
-use sprag_core::patch::{self, Operation};
-use sprag_core::schedule::Cron;
+use sprag_core::time::schedule::Cron;
 
 use crate::run::{Verdict, fuzz};
 
@@ -108,7 +108,7 @@ fn logic() {
         r#"{"map":[{"filter":[{"var":"message.payload.items"},{"var":"price"}]},{"cat":[{"var":"name"},"!"]}]}"#,
     ];
     fuzz("logic", &corpus, |input| {
-        let Ok(rule) = json::parse_bounded(input, &sprag_core::source::Limits::default()) else {
+        let Ok(rule) = json::parse_bounded(input, &sprag_core::document::source::Limits::default()) else {
             return Verdict::Refused;
         };
         let Ok(logic) = Logic::compile(&rule) else {

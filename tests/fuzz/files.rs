@@ -5,9 +5,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::Map;
+use sprag_core::document::source::{Format, Limits, parse_value};
 use sprag_core::machine::testing::TestFile;
 use sprag_core::machine::{DiagramFormat, LoadOptions, SimInput, Simulation, diagram, load_stored, load_text};
-use sprag_core::source::{Format, Limits, parse_value};
 use sprag_core::time::Timestamp;
 use sprag_supervisor::services;
 use sprag_tests::binary;

@@ -1,15 +1,15 @@
 //! Single values: JSON, durations, instants, ids, signatures, addresses, scopes, cursors.
 
-use sprag_core::duration::Millis;
+use sprag_core::document::json;
+use sprag_core::document::source::Limits;
 use sprag_core::ids::ExecutionId;
-use sprag_core::json;
+use sprag_core::integrity::signature::{Call, Secret, verify_docusign};
 use sprag_core::machine::SimInput;
-use sprag_core::signature::{Call, Secret, verify_docusign};
-use sprag_core::source::Limits;
 use sprag_core::time::Timestamp;
+use sprag_core::time::duration::Millis;
 use sprag_engine::queue::control::Scope;
 use sprag_engine::requests::idempotency::Key;
-use sprag_runners::outbound::{self, Guard};
+use sprag_runners::http::outbound::{self, Guard};
 use sprag_runners::{http, secrets};
 use sprag_store::postgres::Address;
 use sprag_supervisor::store::Cursor;

@@ -104,13 +104,13 @@ fn damaged(head: Vec<String>, mut body: Vec<u8>, damage: Damage) -> Vec<u8> {
         Damage::LengthTooSmall => with_length(whole - 1),
         Damage::LengthTooGreat => with_length(whole + 1),
         Damage::Emptied => with_length(0),
-        Damage::DigestRemoved => with(head, sprag_core::digest::HEADER, None),
+        Damage::DigestRemoved => with(head, sprag_core::integrity::digest::HEADER, None),
         Damage::Replaced => {
             body = b"SQLite format 3\0, or so it says".repeat(64);
-            let mut digest = sprag_core::digest::Digest::default();
+            let mut digest = sprag_core::integrity::digest::Digest::default();
             digest.add(&body);
             let head = with(head, "content-length", Some(&body.len().to_string()));
-            with(head, sprag_core::digest::HEADER, Some(&digest.header()))
+            with(head, sprag_core::integrity::digest::HEADER, Some(&digest.header()))
         }
     };
     match damage {

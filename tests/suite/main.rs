@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue says so by panicking")]
 
+mod access;
+mod agents;
 mod api_call;
+mod audit;
 mod backup;
 mod canary;
 mod clients;

@@ -9,8 +9,11 @@ use sprag_core::action::error::kind;
 use sprag_tests::binary;
 
 /// Literals with the shape of a finding's code that are something else.
-const NOT_FINDINGS: [&str; 5] = [
+const NOT_FINDINGS: [&str; 8] = [
+    "best-effort",
     "docusign-hmac",
+    "fail-fast",
+    "finish-and-keep",
     "kebab-case",
     "on-failure",
     "retry-after",
@@ -18,7 +21,8 @@ const NOT_FINDINGS: [&str; 5] = [
 ];
 
 /// Where the codes of findings are written.
-const FINDING_SOURCES: [&str; 7] = [
+const FINDING_SOURCES: [&str; 8] = [
+    "crates/agent/src/plan",
     "crates/core/src/document",
     "crates/core/src/machine/load",
     "crates/core/src/machine/lint",

@@ -77,12 +77,12 @@ fn rules_at_the_top_of_a_file_are_listed_and_explained() {
         ),
         (
             &["service", "explain", "odd"],
-            "What happens next: nothing, until `odd` or its supervisor is started by hand",
+            "What happens next: nothing, until `odd` or its supervisor is started by a person",
         ),
     ] {
         let said = supervised.command(arguments);
         assert!(said.contains(wanted), "{arguments:?}: {said}");
-        assert!(!said.contains("looked at every second"), "{said}");
+        assert!(!said.contains("checks it every second"), "{said}");
     }
     assert!(supervised.terminate(GUARD).success());
 }
@@ -135,7 +135,10 @@ fn nobody_is_restarted_into_a_program_that_is_not_there() {
     std::fs::remove_file(folder.path().join("well")).unwrap();
     let odd = until_circuit(&supervised, "odd", "escalated");
     let gave_up = odd["restartedBy"][0]["gaveUp"].as_str().unwrap_or_default();
-    assert!(gave_up.contains("left alone") && gave_up.contains("./program"), "{odd}");
+    assert!(
+        gave_up.contains("keeps running") && gave_up.contains("./program"),
+        "{odd}"
+    );
     assert_eq!(
         (&odd["state"], &odd["pid"], &odd["restarts"]),
         (&json!("running"), &pid, &json!(0))

@@ -11,6 +11,24 @@ const FILE_LINES_MAX: usize = 600;
 /// No function is longer.
 const FUNCTION_LINES_MAX: usize = 70;
 
+/// Entries at the top of a crate's sources at most, beside `lib.rs` or `main.rs`.
+const TOP_ENTRIES_MAX: usize = 12;
+/// Crates whose sources are grouped by subject.
+const GROUPED: [&str; 9] = [
+    "core",
+    "store",
+    "wire",
+    "engine",
+    "process",
+    "runners",
+    "supervisor",
+    "server",
+    "cli",
+];
+
+/// Methods of a type at most.
+const METHODS_MAX: usize = 40;
+
 /// Files that a start passes at most.
 const START_FILES_MAX: usize = 15;
 /// Fields of the lane at most.
@@ -155,6 +173,81 @@ fn the_lane_is_small_and_the_path_of_a_start_is_short_and_true() {
             "{file} is on the path of a start, and is not there"
         );
     }
+}
+
+#[test]
+fn the_top_of_a_crate_has_at_most_a_dozen_entries() {
+    for name in GROUPED {
+        let entries = std::fs::read_dir(root().join("crates").join(name).join("src")).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|entry| !["lib.rs", "main.rs"].contains(&entry.as_str()))
+            .collect();
+        names.sort();
+        assert!(
+            (1..=TOP_ENTRIES_MAX).contains(&names.len()),
+            "crates/{name}/src: group these {} by subject: {names:?}",
+            names.len()
+        );
+    }
+}
+
+#[test]
+fn no_type_has_too_many_methods() {
+    let mut methods: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for name in GROUPED {
+        let src = root().join("crates").join(name).join("src");
+        for path in sources().iter().filter(|path| path.starts_with(&src)) {
+            for (owner, count) in inherent_methods(&code(path)) {
+                *methods.entry((name, owner)).or_default() += count;
+            }
+        }
+    }
+    assert!(methods.len() > 300, "the types were found");
+    methods.retain(|_, count| *count > METHODS_MAX);
+    assert!(methods.is_empty(), "split these by subject: {methods:#?}");
+}
+
+/// The types of a file with the number of their inherent methods, by indentation.
+fn inherent_methods(code: &str) -> Vec<(String, usize)> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    let mut is_inherent = false;
+    for line in code.lines() {
+        if line.starts_with("impl") {
+            let owner = owner_of(line);
+            is_inherent = owner.is_some();
+            found.extend(owner.map(|owner| (owner, 0)));
+        } else if line.starts_with('}') {
+            is_inherent = false;
+        } else if is_inherent
+            && line.starts_with("    ")
+            && !line.starts_with("     ")
+            && line.contains("fn ")
+            && let Some((_, count)) = found.last_mut()
+        {
+            *count += 1;
+        }
+    }
+    found
+}
+
+/// The type of an inherent `impl`; none for the `impl` of a trait.
+fn owner_of(line: &str) -> Option<String> {
+    if line.contains(" for ") {
+        return None;
+    }
+    let rest = line.strip_prefix("impl")?;
+    let generics = rest.strip_prefix('<').and_then(|rest| rest.split_once("> "));
+    let name = generics.map_or(rest, |(_, name)| name).trim_start();
+    name.split(|character: char| !character.is_alphanumeric())
+        .next()
+        .map(str::to_owned)
+}
+
+#[test]
+fn the_measure_of_methods_measures() {
+    let text = "impl<'a, T: B<C>> One<'a> {\n    pub fn a(&self) {\n        fn inner() {}\n    }\n    fn b() {}\n}\nimpl X for One {\n    fn c() {}\n}\n";
+    assert_eq!(inherent_methods(text), [("One".to_owned(), 2)]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ export class Attempt {
   readonly id: string;
   /** 1 for the first attempt. */
   readonly number: number;
-  /** What the machine calls the action. */
+  /** The name of the action in the machine. */
   readonly actionId: string;
   /** The action's type. */
   readonly type: string;

@@ -4,7 +4,7 @@ import type { Json } from "./json.js";
 
 /** What else there is to say about a failure. */
 export interface FailureOptions {
-  /** The other side's own code. */
+  /** The error code of the service. */
   code?: string;
   /** Whatever helps a person. */
   details?: Json;

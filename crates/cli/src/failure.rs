@@ -22,6 +22,14 @@ pub(crate) enum Exit {
     WatchedCancelled,
     /// It stopped, and something of what it supervised did not stop by itself.
     Unclean,
+    /// An agent failed or was lost.
+    AgentFailed,
+    /// A threshold does not hold.
+    ThresholdBroken,
+    /// SIGINT ended it.
+    Interrupted,
+    /// SIGTERM ended it.
+    Terminated,
 }
 
 impl From<Exit> for ExitCode {
@@ -37,8 +45,10 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Invalid => 2,
-            Self::WatchedFailed | Self::Unclean => 3,
-            Self::WatchedCancelled => 4,
+            Self::WatchedFailed | Self::Unclean | Self::AgentFailed => 3,
+            Self::WatchedCancelled | Self::ThresholdBroken => 4,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 }
@@ -68,6 +78,14 @@ impl Failure {
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         Self {
             exit: Exit::Invalid,
+            ..Self::new(detail)
+        }
+    }
+
+    /// A run of agents that one of them prevented.
+    pub(crate) fn agent(detail: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::AgentFailed,
             ..Self::new(detail)
         }
     }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use sprag_core::source::{self, Format, Limits};
+use sprag_core::document::source::{self, Format, Limits};
 
 use crate::failure::Failure;
 
@@ -57,7 +57,7 @@ pub(crate) fn value(path: &Path) -> Result<Value, Failure> {
 pub(crate) fn json(text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| {
         let quoted = Value::from(text);
-        Failure::invalid(format!("`{text}` is not JSON: {error}")).note(format!("a text is written as '{quoted}'"))
+        Failure::invalid(format!("`{text}` is not JSON: {error}")).note(format!("write text as '{quoted}'"))
     })
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn object(text: &str) -> Result<Map<String, Value>, Failure> {
     };
     match value {
         Value::Object(members) => Ok(members),
-        other => Err(Failure::invalid(format!("variables are an object, not `{other}`"))),
+        other => Err(Failure::invalid(format!("variables must be an object, not `{other}`"))),
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn list(text: &str) -> Result<Value, Failure> {
     if value.is_array() {
         return Ok(value);
     }
-    Err(Failure::invalid(format!("a list belongs here, not `{value}`")))
+    Err(Failure::invalid(format!("expected a list, not `{value}`")))
 }
 
 /// The variables of a start: all of them, and single ones over them.

@@ -6,24 +6,15 @@
 
 pub mod access;
 pub mod action;
-pub mod checksum;
-pub mod clock;
-pub mod digest;
 pub mod document;
-pub mod duration;
 pub mod expression;
 pub mod filter;
-pub mod html;
 pub mod ids;
-pub mod json;
+pub mod integrity;
 pub mod machine;
 pub mod operation;
-pub mod patch;
-pub mod redact;
-pub mod schedule;
-pub mod signature;
-pub mod source;
 pub mod supervision;
 pub mod text;
 pub mod time;
-pub mod trace;
+
+pub use time::clock;

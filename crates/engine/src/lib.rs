@@ -13,7 +13,7 @@
 //! use serde::{Deserialize, Serialize};
 //! use sprag_core::action::typed::{Error, TypedRunner};
 //! use sprag_core::action::Attempt;
-//! use sprag_core::source::Format;
+//! use sprag_core::document::source::Format;
 //! use sprag_engine::requests::Start;
 //! use sprag_engine::{Engine, Requirements};
 //! use sprag_store::sqlite::{self, Store};
@@ -63,7 +63,6 @@
 //! # }
 //! ```
 
-pub mod action_test;
 mod commit;
 mod decide;
 mod effects;
@@ -84,10 +83,13 @@ pub use decide::{
 };
 pub use effects::closings::Closing;
 pub use effects::tasks::SecretSource;
-pub use effects::{Publish, metrics, runner, traces};
+pub use effects::{Publish, action_test, metrics, runner, traces};
 pub use engine::options::{self, Limits, Options, Retention};
-pub use engine::{Builder, Engine, Handle, InboundHook, Requirements};
+pub use engine::{
+    Asker, Builder, Engine, Handle, InboundHook, LeaseHandle, OperationsHandle, OperatorHandle, Requirements,
+};
 pub use read::case::Diagnosis;
 pub use read::follow::{Census, Followed};
+pub use read::handle::ReadHandle;
 pub use read::replay::replay_stored as replay;
 pub use read::scopes::ScopeNames;

@@ -2,21 +2,16 @@
 //! secrets.
 //!
 //! Two things always hold. An address that comes from a definition is reached only through the
-//! [outbound guard](outbound::Guard), and every runner says truthfully what it knows about its effect: done, not
+//! [outbound guard](http::outbound::Guard), and every runner says truthfully what it knows about its effect: done, not
 //! done, or unknown.
 
 pub mod api_call;
-mod config;
 pub mod docusign;
 pub mod email;
 pub mod exec;
-pub mod failpoint;
 pub mod http;
 pub mod mint;
-mod oauth;
-pub mod outbound;
-pub mod providers;
-mod registry;
+pub mod registry;
 pub mod secrets;
 pub mod sms;
 #[cfg(test)]

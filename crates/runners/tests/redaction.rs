@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use serde_json::json;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 

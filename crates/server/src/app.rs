@@ -4,22 +4,24 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_core::document::source::Limits;
 use sprag_core::ids::ExecutionId;
-use sprag_core::source::Limits;
 use sprag_engine::requests::Refusal;
 use sprag_engine::{Closing, Handle};
 use sprag_wire::Execution;
 use tokio::sync::{Semaphore, watch};
 
-use crate::admission::Admission;
-use crate::arrivals::Arrivals;
-use crate::flight::Flight;
-use crate::forward::Forwarder;
-use crate::guard::Hosts;
+use crate::access::auth::Auth;
+use crate::access::gate::Gate;
+use crate::access::guard::Hosts;
+use crate::handlers::workers::Cell;
+use crate::listen::admission::Admission;
+use crate::listen::arrivals::Arrivals;
+use crate::listen::flight::Flight;
 use crate::metrics::{CensusTaker, HttpMetrics};
+use crate::nodes::forward::Forwarder;
 use crate::problem::{Code, Problem};
 use crate::streams::Streams;
-use crate::workers::Cell;
 
 /// Pieces of long work at once. Store reads share the threads, and always find one.
 const APART_MAX: usize = 4;
@@ -41,6 +43,8 @@ pub(crate) struct Shared {
     /// Whom this server supervises.
     pub(crate) workers: Cell,
     pub(crate) forwarder: Forwarder,
+    /// Who is let in.
+    pub(crate) gate: Gate,
     /// Requests at once, by class.
     pub(crate) admission: Admission,
     /// Bodies of requests in memory.
@@ -57,6 +61,7 @@ pub(crate) struct Settings {
     /// Whether only this machine can reach the server.
     pub(crate) is_loopback: bool,
     pub(crate) streams: usize,
+    pub(crate) auth: Auth,
 }
 
 impl Deref for App {
@@ -76,6 +81,7 @@ impl App {
             census: CensusTaker::default(),
             workers: Cell::default(),
             forwarder: Forwarder::new(),
+            gate: Gate::new(settings.auth.clone()),
             admission: Admission::default(),
             arrivals: Arrivals::default(),
             flight: Flight::default(),
@@ -107,12 +113,12 @@ impl App {
     /// An execution, once it is closed if there is something to wait for. A server that goes down waits no longer.
     pub(crate) async fn execution(&self, id: ExecutionId, wait: Option<Duration>) -> Result<Execution, Refusal> {
         let Some(wait) = wait else {
-            return self.engine.execution(id).await;
+            return self.engine.read().execution(id).await;
         };
         tokio::select! {
             biased;
             view = self.engine.wait_closed(id, wait) => view,
-            () = closed(self.closing.clone()) => self.engine.execution(id).await,
+            () = closed(self.closing.clone()) => self.engine.read().execution(id).await,
         }
     }
 
@@ -126,7 +132,7 @@ impl App {
         tokio::select! {
             biased;
             view = self.engine.wait_closing(id, closing, wait) => view,
-            () = closed(self.closing.clone()) => self.engine.execution(id).await,
+            () = closed(self.closing.clone()) => self.engine.read().execution(id).await,
         }
     }
 
@@ -145,7 +151,7 @@ impl App {
         task.await.map_err(|_| {
             Problem::new(
                 Code::InternalError,
-                "the server failed on this request; its log says more",
+                "the server failed on this request; read its log for the cause",
             )
         })
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use sprag_core::action::Outcome;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
 use sprag_engine::leases::{Beat, Finished, LeaseAnswer};
-use sprag_engine::limits::{Allowed, Heard, Statement};
+use sprag_engine::limits::{GrantReceived, LimitDemand, LimitGrant};
 use sprag_engine::read::queue::LinesInMemory;
 use sprag_engine::read::view::{ActionView, ExecutionView};
 use sprag_engine::requests::idempotency::{Idempotency, Key};
@@ -34,10 +34,10 @@ pub(crate) enum Request {
     Lease(Poll),
     Heartbeat(AttemptId, Option<Value>),
     Finish(AttemptId, Outcome),
-    Demand(Statement),
+    Demand(LimitDemand),
     Outcome(AttemptRef, Outcome),
     Checkpoint(AttemptRef, Value),
-    Granted(Heard),
+    Granted(GrantReceived),
 }
 
 /// What a lane answers.
@@ -53,7 +53,7 @@ pub(crate) enum Answer {
     Beat(Beat),
     Finished(Finished),
     Queue(LinesInMemory),
-    Allowed(Allowed),
+    LimitGrant(LimitGrant),
     /// The answer to an earlier request under the same idempotency key.
     Replayed(Box<Reply>),
 }
@@ -91,7 +91,7 @@ impl Request {
             Self::Lease(poll) => asked(poll, once, |_: LeaseAnswer| Answer::Leased),
             Self::Heartbeat(attempt, checkpoint) => asked(Heartbeat { attempt, checkpoint }, once, Answer::Beat),
             Self::Finish(attempt, outcome) => asked(Finish { attempt, outcome }, once, Answer::Finished),
-            Self::Demand(demand) => asked(demand, once, Answer::Allowed),
+            Self::Demand(demand) => asked(demand, once, Answer::LimitGrant),
             Self::Outcome(attempt, outcome) => asked(ReportOutcome { attempt, outcome }, once, |()| Answer::Done),
             Self::Checkpoint(attempt, value) => asked(Checkpoint { attempt, value }, once, |()| Answer::Done),
             Self::Granted(granted) => asked(granted, once, |()| Answer::Done),

@@ -1,4 +1,4 @@
-//! Batches that are written beside the lane: here, when somebody waits for them, or looks often enough.
+//! Batches that are written beside the lane: here, when the lane waits for them, or looks often enough.
 //!
 //! What the lane decides meanwhile it decides on what is not written yet, so every fault of the disk can strike between a
 //! decision and the one it rests on.
@@ -9,13 +9,13 @@ use std::task::{Context, Poll};
 use sprag_engine::{Committer, Desk, Work, Writing};
 use sprag_store::Error;
 
-/// Keeps batches until somebody waits for them.
+/// Keeps batches until the lane waits for them.
 pub(crate) struct Beside {
     writing: Writing<Waiting>,
     looks: u32,
 }
 
-/// Batches that nobody has written yet, and what became of others.
+/// Batches that are not written yet, and what became of others.
 #[derive(Default)]
 struct Waiting {
     batches: VecDeque<Work>,
@@ -74,7 +74,7 @@ impl Committer for Beside {
 }
 
 impl Beside {
-    /// Writes the oldest batch, unless there is one of which nobody has heard yet.
+    /// Writes the oldest batch, unless there is one whose result is not known yet.
     fn write(&mut self) {
         if self.writing.desk.done.is_empty()
             && let Some(work) = self.writing.desk.batches.pop_front()

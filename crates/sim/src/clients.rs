@@ -17,7 +17,7 @@ use crate::machines::Fixture;
 use crate::model::Model;
 use crate::random::Random;
 
-/// How many executions are open at once before nobody starts another.
+/// How many executions are open at once before clients start no more.
 const OPEN_MAX: usize = 14;
 /// The business keys that clients use.
 const KEYS: [&str; 3] = ["red", "green", "blue"];
@@ -56,7 +56,7 @@ pub(crate) enum Purpose {
     Checkpoint(AttemptRef, Value),
     /// A node says what it has under a limit.
     State(u64),
-    /// Nobody waits.
+    /// No client waits.
     Nothing,
 }
 
@@ -104,7 +104,7 @@ impl Clients {
         first.map(apply).collect()
     }
 
-    /// What somebody asks next.
+    /// What a client asks next.
     pub(crate) fn ask(&mut self, model: &mut Model) -> Option<Ask> {
         match self.random.below(100) {
             0..=17 => self.start(model),

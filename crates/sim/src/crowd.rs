@@ -15,7 +15,7 @@ use sprag_core::time::Timestamp;
 use sprag_engine::Tenure;
 use sprag_engine::lane::member::{self, Member, Orders};
 use sprag_engine::lane::{Lane, Parts};
-use sprag_engine::limits::Heard;
+use sprag_engine::limits::GrantReceived;
 use sprag_store::traits::shard_of;
 use sprag_store::{Fence, ShardId};
 use tokio::sync::oneshot::error::TryRecvError;
@@ -228,7 +228,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// What nodes say to the homes of limits gets there, or is lost.
+    /// What nodes say to limit owners gets there, or is lost.
     fn carry(&mut self) {
         let said = std::mem::take(&mut self.world.lock().statements);
         for (life, statement) in said {
@@ -250,11 +250,11 @@ impl Simulation {
         !self.world.lock().is_calm && self.random.chance(1, 10)
     }
 
-    /// The home of a limit answers the node that asked.
+    /// the owner of a limit answers the node that asked.
     fn tell(&mut self, life: u64, ask: &Ask, reply: &Reply) {
         let Request::Demand(said) = &ask.request else { return };
         let allowed = match reply {
-            Ok(Answer::Allowed(allowed)) => Some(*allowed),
+            Ok(Answer::LimitGrant(allowed)) => Some(*allowed),
             _ => None,
         };
         self.trace
@@ -263,7 +263,7 @@ impl Simulation {
         if let Some(place) = self.crowd.place(life)
             && !is_lost
         {
-            let heard = Heard {
+            let heard = GrantReceived {
                 limit: said.limit.clone(),
                 number: said.number,
                 allowed,
@@ -312,7 +312,7 @@ impl Simulation {
             let place = to.map(|life| self.crowd.place(life));
             match place {
                 Some(Some(place)) => self.crowd.nodes[place].inbox.push_back(ask),
-                // To a node that is gone, nobody says anything any more.
+                // To a node that is gone, no node says anything any more.
                 Some(None) => {}
                 None => self.crowd.put_by_owner(ask),
             }
@@ -554,7 +554,7 @@ impl Crowd {
         self.nodes.iter().position(|node| node.life == life)
     }
 
-    /// How many shards somebody serves; none while two believe to serve the same one.
+    /// How many shards are served; none while two believe to serve the same one.
     fn owned(&self) -> u32 {
         let fences = self.nodes.iter().flat_map(|node| node.lane.fences());
         let mut held: Vec<ShardId> = fences.map(|fence| fence.shard).collect();

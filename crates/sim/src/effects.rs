@@ -5,9 +5,9 @@ use sprag_core::action::{ConfigProblem, Permission, Status};
 use sprag_core::ids::AttemptId;
 use sprag_core::machine::ConfigCheck;
 use sprag_engine::convert::action_from;
-use sprag_engine::jobs::dead_letters::Letters;
+use sprag_engine::jobs::dead_letters::LettersToRetry;
 use sprag_engine::leases::Grant;
-use sprag_engine::limits::Statement;
+use sprag_engine::limits::LimitDemand;
 use sprag_engine::requests::AttemptRef;
 use sprag_engine::runner::EffectRunner;
 use sprag_engine::{ActionTypes, AttemptJob, Edited};
@@ -77,7 +77,7 @@ impl EffectRunner for SimulatedRunner {
         world.grant(self.life, grant);
     }
 
-    fn send_demand(&mut self, statement: Statement) {
+    fn send_demand(&mut self, statement: LimitDemand) {
         self.trace.line(format_args!(
             "  state {} holds {} keeps {} wants {}",
             statement.limit.key,
@@ -89,7 +89,7 @@ impl EffectRunner for SimulatedRunner {
     }
 
     /// No job is made in the simulator, so none asks.
-    fn retry_elsewhere(&mut self, letters: Letters) {
+    fn retry_elsewhere(&mut self, letters: LettersToRetry) {
         self.trace.line(format_args!("  deal {}", letters.letters.len()));
     }
 

@@ -36,7 +36,7 @@
 //! - [`Mutant::OutcomeSwallowed`]: an outcome never comes, not even by timeout, so its permit is never given back.
 //! - [`Mutant::HistoryGap`]: some history entries are not stored.
 //! - [`Mutant::DeadlineForgotten`]: a lane that reads an action back does not know its deadline.
-//! - [`Mutant::CancelForgotten`]: a lane that reads an action back does not know that somebody asked it to stop.
+//! - [`Mutant::CancelForgotten`]: a lane that reads an action back does not know that it was asked to stop.
 //! - [`Mutant::CrashesForgotten`]: a lane that reads an action back does not know how often its process died under it.
 //! - [`Mutant::LeaseForgotten`]: a lane that reads an action back does not know that a program holds its attempt.
 //! - [`Mutant::KeysHidden`]: a lane does not see who holds a key.

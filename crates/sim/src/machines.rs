@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use sprag_core::document::source::Format;
 use sprag_core::machine::{LoadOptions, Machine, load_text};
-use sprag_core::source::Format;
 
 /// A machine with its versions and what may be said to it.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Fixture {
     pub versions: Vec<Arc<Machine>>,
     /// The types of the messages it knows; one that it does not know comes on top.
     pub messages: &'static [&'static str],
-    /// Whether it continues for ever unless somebody ends it.
+    /// Whether it continues for ever unless a client ends it.
     pub is_endless: bool,
 }
 

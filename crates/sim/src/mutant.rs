@@ -81,7 +81,7 @@ mutants! {
     HistoryGap => [HistoryDense];
     /// A lane that reads an action back does not know its deadline.
     DeadlineForgotten => [Deadlines];
-    /// A lane that reads an action back does not know that somebody asked it to stop.
+    /// A lane that reads an action back does not know that it was asked to stop.
     CancelForgotten => [CancelHonoured];
     /// A lane that reads an action back does not know how often its process died under it.
     CrashesForgotten => [SuspectsAlone];

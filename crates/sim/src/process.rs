@@ -39,7 +39,7 @@ pub(crate) struct Process {
 }
 
 impl Simulation {
-    /// A new process opens the store. It may fail to; then somebody tries again later.
+    /// A new process opens the store. It may fail to; then the operator tries again later.
     pub(crate) fn open(&mut self) -> Checked {
         self.lives += 1;
         let life = self.lives;
@@ -97,7 +97,7 @@ impl Simulation {
         self.forget_asks();
     }
 
-    /// Nobody answers what was asked: programs ask again.
+    /// What was asked gets no answer: programs ask again.
     fn forget_asks(&mut self) {
         self.polls.clear();
         for ask in std::mem::take(&mut self.inbox) {

@@ -33,7 +33,7 @@ impl Simulation {
         }
     }
 
-    /// Somebody takes whatever there is, so that everything comes to rest.
+    /// A program takes whatever there is, so that everything comes to rest.
     pub(crate) fn programs_take_all(&mut self) {
         self.polls.retain_mut(is_waiting);
         let mut open = self.model.actions.values().map(|known| &known.action);
@@ -82,7 +82,7 @@ impl Simulation {
         }
     }
 
-    /// An ask that nobody will answer: a program asks again.
+    /// A request that gets no answer: a program asks again.
     pub(crate) fn unanswered(&mut self, ask: &Ask) {
         match (&ask.purpose, &ask.request) {
             (Purpose::Beat(attempt), _) => self.world.lock().beat_again(*attempt),
@@ -144,7 +144,7 @@ impl Simulation {
         }
     }
 
-    /// An attempt is nobody's only if it has ended.
+    /// No program holds an attempt only if it has ended.
     fn check_superseded(&self, attempt: AttemptRef, refusal: &Refusal) -> Checked {
         let current = self
             .model

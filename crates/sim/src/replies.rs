@@ -131,7 +131,7 @@ impl Simulation {
             Code::StoreRefused => !self.disk.lock().is_picky || picky::is_guilty(&ask.request),
             Code::KeyInUse => self.is_held(&ask.request),
             Code::ActionUnknown => !matches!(ask.purpose, Purpose::Action(id) if self.model.actions.contains_key(&id)),
-            // Where nodes answer late, somebody may have applied it since.
+            // Where nodes answer late, another client may have applied it since.
             Code::MachineUnknown if self.model.is_shared() => true,
             Code::MachineUnknown => {
                 matches!(&ask.request, Request::Start(start) if self.model.newest(&start.machine).is_none())

@@ -81,7 +81,7 @@ pub(crate) struct Disk {
     spreads: bool,
     /// How many commits failed, by plan or not.
     pub failures: u64,
-    /// How many commits of somebody who had lost a shard were refused.
+    /// How many commits of nodes that had lost a shard were refused.
     pub fenced: u64,
     /// How many commits were written although the writer was told that the database is unreachable.
     pub told_away: u64,

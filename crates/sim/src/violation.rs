@@ -36,7 +36,7 @@ pub enum Invariant {
     HeldStands,
     /// A closed execution changes no more.
     ClosedStands,
-    /// Once faults stop, everything comes to rest or waits for somebody.
+    /// Once faults stop, everything comes to rest or waits for an operator.
     Settles,
     /// Who was asked to end gets no further attempt and ends in time; leaving a state ends what it must and no more.
     CancelHonoured,

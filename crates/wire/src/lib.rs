@@ -6,45 +6,33 @@
 //! members keep their names and order. Two rules keep old clients working: a reader skips unknown fields, and it keeps an
 //! unknown word of an enumeration as text (`Other`). The server writes only words that the document lists.
 
-mod actions;
-mod dead_letters;
+mod control;
 mod executions;
-mod health;
-mod history;
-mod jobs;
-mod limits;
 mod machines;
-mod nodes;
 mod operations;
 mod page;
 mod problem;
 mod runners;
-mod switches;
 mod system;
-mod time;
-mod waiting;
-mod words;
+mod tokens;
+mod values;
 mod workers;
 
-pub use actions::{
-    Action, ActionStatus, Attempt, Outcome, Queue, QueueDepth, QueueLine, QueuedType, Remark, ResultEvent, SkipReason,
+pub use control::{
+    AuditEntry, AuditHead, AuditHeads, Canary, CanaryState, CaseFile, DryRun, Expected, Job, JobCounts, JobItem,
+    JobResult, JobStatus, JobWaiting, Limit, LimitNumbers, LimitOverride, LimitRequest, Others, Period, RateRequest,
+    RetryAllRequest, RetryRequest, SentRequest, Switch, SwitchMode, SwitchRequest, SwitchStatus,
 };
-pub use dead_letters::{CaseFile, Others, RetryRequest, SentRequest};
 pub use executions::{
-    AddressedMessage, Divergence, Execution, ExecutionStatus, ExplainedAction, Explanation, Message, MigrateRequest,
-    Migrated, MigrationCheck, MigrationProblem, Nothing, Replayed, Sent, Start, StateMove, TimerChange, TimerMove,
+    Action, ActionStatus, AddressedMessage, Attempt, Cause, Divergence, Ended, Execution, ExecutionStatus,
+    ExplainedAction, Explanation, HistoryEntry, Lease, Message, Microstep, MigrateRequest, Migrated, MigrationCheck,
+    MigrationProblem, Nothing, Outcome, Queue, QueueDepth, QueueLine, QueuedType, Remark, Replayed, ResultEvent, Sent,
+    SkipReason, Start, StateMove, TimerChange, TimerMove, Waiting, WaitingFor, What,
 };
-pub use health::{Basis, FailureReason, Figures, HealthReport, Latency, OfAction, OfType, Recommendation, Window};
-pub use history::{Cause, Ended, HistoryEntry, Microstep, What};
-pub use jobs::{
-    Canary, CanaryState, DryRun, Expected, Job, JobCounts, JobItem, JobResult, JobStatus, JobWaiting, RetryAllRequest,
-};
-pub use limits::{Limit, LimitNumbers, LimitOverride, LimitRequest, Period, RateRequest};
 pub use machines::{
     Applied, Definition, DiffRequest, Linted, Machine, MachineDefinition, MachineSource, MachineSummary,
     SimulateRequest, SimulatedInput,
 };
-pub use nodes::{LetterFate, LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
 pub use operations::{
     AppliedDocument, Approval, ApproveRequest, CatalogEntry, CatalogKind, CommentRequest, Decision, GivenApproval,
     PlanDifference, Proposal, ReasonRequest, RiskLevel, Urgency, Workflow, WorkflowPlan, WorkflowStatus, WorkflowStep,
@@ -55,12 +43,13 @@ pub use runners::{
     CompleteRequest, FailRequest, FailedOutcome, Finished, Heartbeat, HeartbeatRequest, LeaseRequest, Leased,
     LeasedAttempt, ReportedError,
 };
-pub use switches::{Switch, SwitchMode, SwitchRequest, SwitchStatus};
 pub use system::{
-    Because, Bounds, Cluster, Health, HealthStatus, Node, Note, RestoreReport, RestoredEffect, Shard, System,
+    Basis, Because, Bounds, Cluster, FailureReason, Figures, Health, HealthReport, HealthStatus, Latency, LetterFate,
+    LettersToRetry, LimitDemand, LimitGrant, Node, Note, OfAction, OfType, Recommendation, RestoreReport,
+    RestoredEffect, SettledLetter, Shard, System, Window,
 };
-pub use time::{Duration, Time};
-pub use waiting::{Lease, Waiting, WaitingFor};
+pub use tokens::{Me, NewToken, ScopesRequest, Token, TokenRequest};
+pub use values::{Duration, Time};
 pub use workers::{
     DeltaKind, Goal, LastAction, LastOutcome, NotStartable, Part, PartChange, Reloaded, Worker, WorkerCounts,
     WorkerDelta, WorkerDeltas, WorkerEscalation, WorkerExplanation, WorkerHold, WorkerLog, WorkerRemembered,

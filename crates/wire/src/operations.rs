@@ -10,7 +10,7 @@ use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
 use sprag_core::operation::{self, PlanChange};
 use sprag_core::time::Timestamp;
 
-use crate::words::words;
+use crate::values::words::words;
 use crate::{ActionStatus, Waiting};
 
 words! {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sprag_core::document;
 
-use crate::words::words;
+use crate::values::words::words;
 
 words! {
     /// Whether a machine can be applied in spite of a finding.

@@ -9,7 +9,7 @@ use sprag_core::ids::AttemptId;
 use sprag_core::time::Timestamp;
 
 use crate::executions::given;
-use crate::words::words;
+use crate::values::words::words;
 use crate::{ActionStatus, Outcome, Time};
 
 /// The body of a lease request.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sprag_core::time::Timestamp;
 
 use crate::executions::given;
-use crate::words::words;
+use crate::values::words::words;
 
 /// A worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::json;
-use sprag_core::source::Format;
+use sprag_core::document::source::Format;
 use sprag_engine::requests::{SendMessage, Start, Target};
 use sprag_engine::{Engine, Handle, Requirements};
 use sprag_store::sqlite::{self, Store};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sprag_core::clock::{Clock as _, System};
-use sprag_core::signature::{Secret, SignedMessage};
+use sprag_core::integrity::signature::{Secret, SignedMessage};
 use sprag_core::time::Timestamp;
 use sprag_tests::{Answer, Client, Product, Reply, Site, binary, neighbour, store, wait};
 

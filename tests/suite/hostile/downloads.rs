@@ -49,7 +49,7 @@ const DAMAGES: [(Damage, &str); 8] = [
     (Damage::LengthTooGreat, "download-damaged"),
     (Damage::Emptied, "download-damaged"),
     (Damage::DigestRemoved, "download-damaged"),
-    (Damage::Replaced, "no database of Sprag"),
+    (Damage::Replaced, "not a database of Sprag"),
 ];
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sprag_core::clock::{Clock as _, System};
-use sprag_core::signature::{Secret, SignedMessage};
+use sprag_core::integrity::signature::{Secret, SignedMessage};
 use sprag_core::time::Timestamp;
 use sprag_tests::neighbour::beside;
 use sprag_tests::{Answer, Client, Crowd, Postgres, Product};

@@ -82,7 +82,7 @@ fn a_definition_that_works_on_a_secret_is_refused_where_it_does() {
             let answer = client
                 .post("/v1/machines", &machine("misuser", "webhook", &config))
                 .unwrap();
-            assert_refused(&answer, "/actions/0/config/payload/a~1b/0", "must stand alone");
+            assert_refused(&answer, "/actions/0/config/payload/a~1b/0", "must be used unchanged");
         }
         let config =
             json!({ "url": "https://example.com", "headers": { "authorization": "Basic {{secrets.k | base64}}" } });
@@ -126,7 +126,11 @@ fn tools_that_only_repeat_what_they_are_given_take_no_secret() {
             ),
         ] {
             let answer = client.post("/v1/machines", &machine("echoer", kind, &config)).unwrap();
-            assert_refused(&answer, &format!("/actions/0/config{pointer}"), "takes no secret here");
+            assert_refused(
+                &answer,
+                &format!("/actions/0/config{pointer}"),
+                "accepts no secret here",
+            );
         }
     });
 }
@@ -188,12 +192,12 @@ fn an_edited_dead_letter_cannot_show_a_secret_either() {
             (
                 json!({ "message": "{{secrets.k}}" }),
                 "/config/message",
-                "takes no secret here",
+                "accepts no secret here",
             ),
             (
                 json!({ "message": "{{secrets.k | reverse}}" }),
                 "/config/message",
-                "must stand alone",
+                "must be used unchanged",
             ),
             (json!({ "massage": "x" }), "/config/massage", "message"),
         ] {
@@ -274,7 +278,7 @@ fn a_machine_names_only_secrets_that_the_operator_allows_it_also_after_it_was_ap
             action["lastError"]["message"]
                 .as_str()
                 .unwrap()
-                .contains("may not name the secret `k`"),
+                .contains("may not use the secret `k`"),
             "{action:#}"
         );
         assert_hidden(&action.to_string());

@@ -35,7 +35,7 @@ class Attempt:
         self.id: str = given["id"]
         #: 1 for the first attempt.
         self.number: int = given["number"]
-        #: What the machine calls the action.
+        #: The name of the action in the machine.
         self.action_id: str = given["actionId"]
         #: The action's type.
         self.type: str = given["type"]

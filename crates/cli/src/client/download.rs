@@ -4,9 +4,9 @@ use std::io;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 
-use sprag_core::digest::{self, Digest};
+use sprag_core::integrity::digest::{self, Digest};
 
-use super::{Request, problem, read};
+use super::{Request, once, problem, read, reason_value};
 use crate::failure::Failure;
 
 impl Request<'_> {
@@ -21,11 +21,15 @@ impl Request<'_> {
             method,
             url,
             body,
+            reason,
             ..
         } = self;
         let mut request = client.http.request(method, url).header(ACCEPT, "*/*");
         if let Some((media_type, body)) = body {
             request = request.header(CONTENT_TYPE, media_type).body(body);
+        }
+        if let Some(reason) = reason {
+            request = request.header(once::REASON, reason_value(&reason)?);
         }
         if let Some(token) = &client.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
@@ -77,9 +81,9 @@ fn broken_off(total: Option<u64>, length: u64, error: &reqwest::Error) -> Failur
 }
 
 fn damaged(detail: &str) -> Failure {
-    Failure::new(format!("the answer is not whole: {detail}"))
+    Failure::new(format!("the answer is incomplete: {detail}"))
         .code("download-damaged")
-        .note("try again")
+        .note("run the command again")
 }
 
 #[cfg(test)]
@@ -95,7 +99,7 @@ mod tests {
             (Some(3), 3, Some("sha-256=:b:")),
         ] {
             let refused = verify(total, length, sent, "sha-256=:a:").unwrap_err();
-            assert!(refused.to_string().contains("not whole"), "{refused}");
+            assert!(refused.to_string().contains("incomplete"), "{refused}");
         }
     }
 }

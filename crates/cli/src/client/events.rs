@@ -64,7 +64,11 @@ impl Client {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(NotOpened::Later(problem::unreachable(self, &error))),
             Err(_) => {
-                let failure = Failure::new(format!("{} did not answer in time", self.base)).code("server-timeout");
+                let failure = Failure::new(format!(
+                    "{} did not answer in time; check its log, then run the command again",
+                    self.base
+                ))
+                .code("server-timeout");
                 return Err(NotOpened::Later(failure));
             }
         };

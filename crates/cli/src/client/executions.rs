@@ -41,7 +41,7 @@ impl Client {
             return Ok(named.to_owned());
         };
         if !execution.contains('/') {
-            let failure = Failure::invalid(format!("`{named}` names no action"));
+            let failure = Failure::invalid(format!("`{named}` is not an action"));
             return Err(failure.note("give its id (act_…), or MACHINE/KEY/ACTION"));
         }
         let id = self.execution_id(execution).await?;

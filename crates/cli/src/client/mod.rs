@@ -12,14 +12,15 @@ mod problem;
 mod retry;
 pub(crate) mod tls;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, RETRY_AFTER};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH, RETRY_AFTER};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
 pub(crate) use self::events::{Event, Events, NotOpened};
-pub(crate) use self::once::Once;
+pub(crate) use self::once::{Once, Why};
 use self::retry::{Retry, Tried};
 use crate::failure::Failure;
 use crate::output;
@@ -80,10 +81,14 @@ impl Remote {
             .user_agent(concat!("sprag/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| Failure::new(format!("the HTTP client could not be built: {error}")))?;
+        let token = self.token.clone().or_else(|| variable("SPRAG_TOKEN"));
+        if token.is_some() && is_readable(&base) {
+            output::note("the token crosses the network in plain text; use https");
+        }
         Ok(Client {
             http,
             base,
-            token: self.token.clone().or_else(|| variable("SPRAG_TOKEN")),
+            token,
             start: START,
             retry: if self.no_retry { Retry::Never } else { Retry::Bounded },
         })
@@ -95,11 +100,19 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
+/// Whether others on the way could read what is sent there.
+fn is_readable(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let inner = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = inner == "localhost" || inner.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    base.scheme() == "http" && !is_loopback
+}
+
 /// The server that a text names: its root, not that of its API.
 fn address(text: &str) -> Result<Url, Failure> {
     const SHAPE: &str = "it must begin with http:// or https:// and name a host";
     let wrong = |why: &str| {
-        Failure::invalid(format!("`{text}` is no server address: {why}")).note(format!("write it as in `{ADDRESS}`"))
+        Failure::invalid(format!("`{text}` is not a server address: {why}")).note(format!("write it as in `{ADDRESS}`"))
     };
     let mut base = match Url::parse(text) {
         Ok(base) => base,
@@ -137,6 +150,7 @@ pub(crate) struct Request<'c> {
     revision: Option<u64>,
     wait: Duration,
     key: Option<String>,
+    reason: Option<String>,
     /// Whether only this process knows the key.
     is_own_key: bool,
 }
@@ -199,6 +213,7 @@ impl Client {
             revision: None,
             wait: Duration::ZERO,
             key: None,
+            reason: None,
             is_own_key: false,
         }
     }
@@ -248,6 +263,13 @@ impl Request<'_> {
         self
     }
 
+    /// For this reason, if one is given.
+    #[must_use]
+    pub(crate) fn why(mut self, why: &Why) -> Self {
+        self.reason.clone_from(&why.reason);
+        self
+    }
+
     /// Sends it and reads what it brings; a refusal is a failure.
     pub(crate) async fn send(self) -> Result<Value, Failure> {
         let client = self.client;
@@ -269,6 +291,7 @@ impl Request<'_> {
             revision,
             wait,
             key,
+            reason,
             is_own_key,
         } = self;
         let mut request = client
@@ -286,6 +309,9 @@ impl Request<'_> {
         }
         if let Some(key) = key {
             request = request.header(once::HEADER, key);
+        }
+        if let Some(reason) = reason {
+            request = request.header(once::REASON, reason_value(reason)?);
         }
         if let Some(token) = &client.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
@@ -309,6 +335,12 @@ impl Request<'_> {
             Err(_) => Err(problem::not_sprag(&client.base, status)),
         }
     }
+}
+
+/// A reason as a header: any text of one line.
+fn reason_value(reason: &str) -> Result<HeaderValue, Failure> {
+    HeaderValue::from_bytes(reason.as_bytes())
+        .map_err(|_| Failure::invalid("the reason has a line break or another control character"))
 }
 
 async fn read(mut response: Response, client: &Client) -> Result<Vec<u8>, Failure> {

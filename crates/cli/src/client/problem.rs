@@ -13,8 +13,7 @@ use crate::output;
 /// What a server answers that supervises nothing.
 const SUPERVISION_OFF: &str = "supervision-off";
 /// Where its caller finds one that does.
-const SUPERVISOR: &str = "a supervisor (`sprag supervise FILE`) answers at http://127.0.0.1:7401 unless told otherwise; \
-    name another with --server or SPRAG_SERVER";
+const SUPERVISOR: &str = "a supervisor (`sprag supervise FILE`) answers at http://127.0.0.1:7401 by default; name another with --server or SPRAG_SERVER";
 
 /// Statuses that mean the request itself was wrong.
 const INVALID: [u16; 4] = [400, 413, 415, 422];
@@ -61,7 +60,7 @@ fn names(text: &str, pointer: &str) -> bool {
 /// Something answered, and it was not Sprag.
 pub(super) fn not_sprag(base: &Url, status: u16) -> Failure {
     Failure::new(format!(
-        "what answers at {} with status {status} is not a Sprag server",
+        "the program at {}, which answered with status {status}, is not a Sprag server",
         shown(base)
     ))
     .code("unexpected-answer")
@@ -77,7 +76,11 @@ pub(super) fn unreachable(client: &Client, error: &reqwest::Error) -> Failure {
     }
     let reason = reason.map_or_else(|| error.to_string(), ToString::to_string);
     if error.is_timeout() && !error.is_connect() {
-        return Failure::new(format!("{} did not answer in time", shown(base))).code("server-timeout");
+        return Failure::new(format!(
+            "{} did not answer in time; check its log, then run the command again",
+            shown(base)
+        ))
+        .code("server-timeout");
     }
     Failure::new(format!("no Sprag server answers at {}: {reason}", shown(base)))
         .code("server-unreachable")

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use sprag_store::{private, sqlite};
 
-use crate::client::Remote;
+use crate::client::{Remote, Why};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, Progress};
 
@@ -24,16 +24,18 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     remote: Remote,
 }
 
 /// Takes a backup of the server.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let Arguments { to, force, remote } = arguments;
+    let Arguments { to, force, why, remote } = arguments;
     if to.exists() && !force {
-        return Err(Failure::invalid(format!("`{}` is there already", to.display()))
+        return Err(Failure::invalid(format!("`{}` already exists", to.display()))
             .code("file-exists")
-            .note("name another file, or replace it with --force")
+            .note("name another file, or add --force to replace it")
             .into());
     }
     let client = remote.client()?;
@@ -43,6 +45,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let received = client
         .post(&["system", "backup"])
         .json(&json!({}))
+        .why(why)
         .download(|chunk, total| writing.add(chunk, total))
         .await;
     let finished = received
@@ -108,7 +111,7 @@ impl Writing {
     fn finish(&mut self, part: &Path, to: &Path) -> io::Result<()> {
         self.progress.end(&format!("{} bytes", self.written));
         if !sqlite::is_backup(&self.head) {
-            return Err(io::Error::other("what the server sent is no database of Sprag"));
+            return Err(io::Error::other("the server's answer is not a database of Sprag"));
         }
         self.file.sync_all()?;
         fs::rename(part, to)?;

@@ -34,7 +34,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
             execution(&client, &id, output).await
         }
         _ => {
-            let failure = Failure::invalid(format!("`{id}` is the id of nothing that can be explained"));
+            let failure = Failure::invalid(format!("`{id}` is not the id of an execution or action"));
             Err(failure
                 .note("give the id of an execution (exe_…) or an action (act_…), or MACHINE/KEY of an execution")
                 .into())
@@ -182,7 +182,7 @@ fn dead_letter(letter: &Letter<'_>, id: &str) -> String {
     };
     let _ = writeln!(
         text,
-        "What would free it: {apply}`sprag dlq retry {id}` retries it as it is, `sprag dlq archive {id}` puts it away."
+        "What you can do: {apply}`sprag dlq retry {id}` retries it unchanged, `sprag dlq archive {id}` archives it."
     );
     text
 }

@@ -1,7 +1,9 @@
 //! The commands, by noun and verb.
 
 mod action;
+mod agent;
 mod approval;
+mod audit;
 mod backup;
 mod completions;
 mod config;
@@ -12,6 +14,7 @@ mod init;
 mod job;
 mod limit;
 mod list;
+mod load;
 mod machine;
 mod migrate;
 mod one;
@@ -22,7 +25,8 @@ mod supervise;
 mod switch;
 mod system;
 mod testing;
-mod up;
+mod token;
+pub(crate) mod up;
 mod workflow;
 
 use std::future::Future;
@@ -116,6 +120,14 @@ enum Command {
     /// List and override limits
     #[command(subcommand)]
     Limit(limit::Command),
+    /// List decisions, and check that none was changed
+    #[command(subcommand)]
+    Audit(audit::Command),
+    /// Run an agent, which performs load tests for controllers
+    Agent(agent::Arguments),
+    /// Run load tests on agents, and report on them
+    #[command(subcommand)]
+    Load(load::Command),
     /// Back up a running server
     #[command(after_help = "Examples:\n  sprag backup --to sprag-2026-11-15.db")]
     Backup(backup::Arguments),
@@ -127,6 +139,9 @@ enum Command {
     /// List and control bulk jobs
     #[command(subcommand)]
     Job(job::Command),
+    /// Create, list and revoke tokens
+    #[command(subcommand)]
+    Token(token::Command),
     /// Explain why an execution or action waits, and what to do
     #[command(after_help = "Examples:\n  sprag explain order/118\n  sprag explain act_01m7kydswteqea2dygh6x7t50q")]
     Explain(explain::Arguments),
@@ -152,7 +167,7 @@ impl Sprag {
     /// How much this command logs.
     pub(crate) fn logs(&self) -> Logs {
         match self.command {
-            Command::Up(_) => Logs::Server,
+            Command::Up(_) | Command::Agent(_) => Logs::Server,
             Command::Supervise(ref arguments) => arguments.logs(self.output),
             _ => Logs::Command,
         }
@@ -178,10 +193,14 @@ impl Sprag {
             Command::Approval(command) => complete(command.run(output)),
             Command::Switch(command) => complete(command.run(output)),
             Command::Limit(command) => complete(command.run(output)),
+            Command::Audit(command) => complete(command.run(output)),
+            Command::Agent(arguments) => agent::run(&arguments, output),
+            Command::Load(command) => command.run(output),
             Command::Backup(arguments) => complete(backup::run(&arguments, output)),
             Command::Restore(arguments) => restore::run(&arguments, output),
             Command::Migrate(arguments) => migrate::run(&arguments, output),
             Command::Job(command) => complete(command.run(output)),
+            Command::Token(command) => complete(command.run(output)),
             Command::Explain(arguments) => complete(explain::run(&arguments, output)),
             Command::System(arguments) => complete(system::run(&arguments, output)),
             Command::Config(command) => command.run(output),

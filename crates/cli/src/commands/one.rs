@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::client::{Once, Remote};
+use crate::client::{Once, Remote, Why};
 use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::Output;
@@ -47,6 +47,8 @@ pub(crate) struct Changed {
     #[command(flatten)]
     one: One,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     once: Once,
 }
 
@@ -59,7 +61,7 @@ impl Changed {
         output: Output,
         text: impl FnOnce(&T) -> String,
     ) -> anyhow::Result<Exit> {
-        let Self { one, once } = self;
+        let Self { one, once, why } = self;
         let client = one.remote.client()?;
         let id = match things {
             EXECUTIONS => client.execution_id(&one.id).await?,
@@ -67,7 +69,7 @@ impl Changed {
             _ => one.id.clone(),
         };
         let request = client.post(&[things, &id, verb]).json(&json!({}));
-        let changed = request.once(once).send().await?;
+        let changed = request.once(once).why(why).send().await?;
         output.show(&changed, text)?;
         Ok(Exit::Done)
     }

@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
             let entropy = getrandom::u64().map_err(|error| Failure::new(format!("no entropy: {error}")))?;
             restored::hold(lane, System::start(Timestamp::default()).now(), entropy, WHO)?
         }
-        None => return Err(Failure::new("the copy of the backup is gone").into()),
+        None => return Err(Failure::new("the copy of the backup no longer exists; run the command again").into()),
     };
     restoring.finish().map_err(|error| not_restored(&error))?;
     let mut document = serde_json::to_value(&report)?;
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     output.show(&document, text)?;
     if output == Output::Text {
         output::note(&format!(
-            "everything is held by {}; look at the list, start with `sprag up`, then: sprag switch off {}",
+            "the kill switch {} stops all effects; check the list, run `sprag up`, then: sprag switch off {}",
             report.switch, report.switch
         ));
     }
@@ -88,17 +88,17 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
 /// A backup is a file, and takes the place of one.
 fn not_a_file(store: &StoreAddress) -> anyhow::Error {
     Failure::invalid(format!(
-        "`{store}` is no file, and only a file is restored from a backup"
+        "`{store}` is not a file, and `sprag restore` restores files only"
     ))
     .code("restore-unsupported")
-    .note("a dump of the database is restored by `pg_restore`")
-    .note("a backup of a file: restore it to a file, then move that with `sprag migrate sqlite:FILE postgres://…`")
+    .note("restore a dump of the database with `pg_restore`")
+    .note("restore the backup of a file to a file first, then move it with `sprag migrate sqlite:FILE postgres://…`")
     .into()
 }
 
 fn not_restored(error: &RestoreError) -> Failure {
     let failure = match error {
-        RestoreError::Exists { .. } => Failure::invalid(error.to_string()).note("replace it with --force"),
+        RestoreError::Exists { .. } => Failure::invalid(error.to_string()).note("add --force to replace it"),
         RestoreError::Missing { .. } | RestoreError::Irregular { .. } | RestoreError::Same { .. } => {
             Failure::invalid(error.to_string())
         }
@@ -127,7 +127,7 @@ fn text(restored: &Restored) -> String {
     };
     let head = format!("restored {store} as of {taken}\n");
     match report.total {
-        0 => format!("{head}no action was open: no effect known to this backup can repeat\n"),
+        0 => format!("{head}the backup has no open action, so no effect in it can repeat\n"),
         total => format!("{head}{}", effects(&report.effects, total)),
     }
 }

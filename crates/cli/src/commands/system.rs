@@ -3,7 +3,7 @@
 use sprag_core::ids::NodeId;
 use sprag_wire::{Bounds, Cluster, Node, System};
 
-use crate::client::Remote;
+use crate::client::{Remote, Why};
 use crate::failure::Exit;
 use crate::output::{Output, Table, dash, instant, span};
 
@@ -13,6 +13,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     accept_clock: bool,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -20,7 +22,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.remote.client()?;
     let system = if arguments.accept_clock {
-        client.put(&["system", "clock"]).send().await?
+        client.put(&["system", "clock"]).why(&arguments.why).send().await?
     } else {
         client.get(&["system"]).send().await?
     };

@@ -52,6 +52,8 @@ pub(crate) enum Names {
     Scopes,
     /// Keys of limits.
     Limits,
+    /// Tokens by id.
+    Tokens,
     /// Services by path.
     Services,
     /// What the command's noun says: `exec`, `action`, `dlq` or `job`.
@@ -110,6 +112,7 @@ impl Names {
             Self::Switches => listed(client, "kill-switches", &["id"], &["scope", "reason"]).await,
             Self::Scopes => scopes(client).await,
             Self::Limits => listed(client, "limits", &["key"], &[]).await,
+            Self::Tokens => listed(client, "tokens", &["id"], &["name"]).await,
             Self::Services => services().await,
         }
     }

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Shape, quoted};
 use sprag_core::machine::ConfigCheck;
-use sprag_core::source::{Spot, shown};
 use sprag_engine::alerts::{ALERTS_MAX, Alert, AlertProblem, CRITICAL};
 use sprag_supervisor::TroubleKind;
 
@@ -173,7 +173,7 @@ impl File<'_> {
         let found = TroubleKind::ALL.into_iter().find(|kind| kind.name() == name);
         if found.is_none() {
             let known = TroubleKind::ALL.map(TroubleKind::name);
-            let detail = format!("`{}` is no trouble of services", shown(name));
+            let detail = format!("`{}` is not a trouble of services", shown(name));
             self.wrong(&item.place(), detail, format!("known are {}", quoted(known)));
         }
         found

@@ -1,8 +1,8 @@
 //! `[approval]`: which plans need approval, and whose.
 
-use sprag_core::duration::Millis;
 use sprag_core::operation::approval::{Policy, Rule, Rules};
 use sprag_core::operation::{Approvals, Risk};
+use sprag_core::time::duration::Millis;
 
 use super::layers::Layers;
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::{Value, json};
 use sprag_core::document::Shape;
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 
 use super::keys::{KEYS, Key};
 use super::layers::{Layers, Place, Problem, check};

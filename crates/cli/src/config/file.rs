@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use sprag_core::document::source::{Format, Limits, Place as Written, Position, Spot, parse};
 use sprag_core::document::{Finding, Reader, Shape, Stage};
-use sprag_core::source::{Format, Limits, Place as Written, Position, Spot, parse};
 
 use super::alerts;
 use super::keys;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Shape, Stage};
-use sprag_core::source::{Spot, shown};
 
 use super::alerts;
 use super::file;

@@ -2,7 +2,7 @@
 
 use sprag_runners::docusign::{DocusignEnvelope, DocusignOptions};
 use sprag_runners::email::{self, Email, SendgridOptions, SmtpOptions};
-use sprag_runners::providers::{Options, OptionsError};
+use sprag_runners::registry::providers::{Options, OptionsError};
 use sprag_runners::sms::{Sms, TwilioOptions};
 
 use super::layers::Layers;

@@ -4,16 +4,20 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sprag_core::clock::Manual;
+use sprag_core::integrity::audit::VerbSet;
+use sprag_core::time::duration::Millis;
 use sprag_engine::queue::Caps;
 use sprag_engine::{Limits, Retention};
 use sprag_runners::Registry;
 use sprag_runners::api_call::{self, ApiCall};
 use sprag_runners::exec::{self, Exec};
+use sprag_runners::http::outbound::{self, Guard};
 use sprag_runners::mint::{self, BlockchainMint};
-use sprag_runners::outbound::{self, Guard};
 use sprag_runners::secrets::{self, ProviderName, VaultOptions};
+use sprag_server::{Auth, MetricsFor, Mode, PlainText, TOKEN_RATE};
 use sprag_store::postgres;
 
 use super::advertise::Advertise;
@@ -25,6 +29,7 @@ use super::keys::KEYS;
 use super::layers::{self, Invalid, Layers, Place, Problem};
 use super::providers;
 use crate::commands::Known;
+use crate::commands::up::heads::Export;
 use crate::input;
 use crate::telemetry::Endpoint;
 
@@ -50,6 +55,8 @@ pub(crate) struct Given<'a> {
     pub(crate) listen: Option<&'a str>,
     /// `--advertise`.
     pub(crate) advertise: Option<&'a str>,
+    /// `--auth`.
+    pub(crate) auth: Option<&'a str>,
 }
 
 /// Where everything is remembered.
@@ -108,6 +115,8 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     /// Names the server is addressed by.
     pub(crate) hosts: Vec<String>,
+    /// How callers are authenticated.
+    pub(crate) auth: Auth,
     /// Where other nodes reach it, if not where it listens.
     pub(crate) advertise: Option<Advertise>,
     /// How many shards a new database gets.
@@ -122,6 +131,8 @@ pub(crate) struct Settings {
     pub(crate) engine: sprag_engine::Options,
     /// What happens when actions that matter die; checked once there are runners.
     pub(crate) alerts: Vec<alerts::Entry>,
+    /// Where the heads of the audit go.
+    pub(crate) heads: Option<Export>,
     /// Where traces go, and what the server is called there.
     pub(crate) telemetry: Option<(Endpoint, String)>,
 }
@@ -140,6 +151,7 @@ impl Settings {
             ("store", "url", "--store", given.store),
             ("listen", "address", "--listen", given.listen),
             ("listen", "advertise", "--advertise", given.advertise),
+            ("auth", "mode", "--auth", given.auth),
         ] {
             let key = KEYS.iter().find(|key| key.section == section && key.name == name);
             let Some((key, text)) = key.zip(text) else { continue };
@@ -164,6 +176,7 @@ impl Settings {
             store: check.value("store", "url", store_of, || StoreAddress::Sqlite(PathBuf::from(STORE))),
             listen: check.value("listen", "address", listen_of, || LISTEN),
             hosts: check.texts("listen", "hosts"),
+            auth: auth_of(layers),
             advertise: check.value("listen", "advertise", advertise_of, || None),
             shards: layers.whole("store", "shards").unwrap_or(postgres::SHARDS),
             body_bytes: layers
@@ -183,11 +196,16 @@ impl Settings {
                 providers: providers::of(layers),
             },
             secrets: secrets_of(layers),
-            engine: engine_of(layers),
+            engine: sprag_engine::Options {
+                reasons: check.reasons(),
+                ..engine_of(layers)
+            },
             alerts: layers.alerts.clone(),
+            heads: check.heads(),
             telemetry: check.telemetry(),
         };
         check.approval();
+        check.listen(&settings);
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
         check.exec(&settings.runners.exec);
         check.mint(&settings.runners.mint);
@@ -232,6 +250,14 @@ impl Check<'_> {
         })
     }
 
+    /// Notes an address where others could use the server, or read its tokens.
+    fn listen(&mut self, settings: &Settings) {
+        if let Err(error) = settings.auth.check(settings.listen) {
+            let remedy = format!("write `127.0.0.1:{}`, or see docs/access.md", settings.listen.port());
+            self.problem("listen", "address", error.to_string(), remedy);
+        }
+    }
+
     /// Notes what is wrong with alerts too, as far as that can be said of a configuration that cannot be used: runners that
     /// cannot be made as they are configured are made as they would be by default.
     fn alerts(&mut self, settings: &Settings) {
@@ -257,7 +283,7 @@ impl Check<'_> {
     /// Notes what the owner of a value says against it.
     fn verdict<T, E: std::error::Error>(&mut self, section: &'static str, name: &'static str, made: Result<T, E>) {
         if let Err(error) = made {
-            self.problem(section, name, error.to_string(), format!("mend `{section}.{name}`"));
+            self.problem(section, name, error.to_string(), format!("fix `{section}.{name}`"));
         }
     }
 
@@ -303,7 +329,7 @@ impl Check<'_> {
     }
 
     /// Notes what is wrong with providers, each where it was written, or where its section begins to be.
-    fn providers(&mut self, options: &sprag_runners::providers::Options) {
+    fn providers(&mut self, options: &sprag_runners::registry::providers::Options) {
         for error in providers::check(options) {
             let section = providers::section(error.provider);
             let place = self.layers.place(section, error.key);
@@ -346,6 +372,28 @@ impl Check<'_> {
         }
     }
 
+    /// Where the heads of the audit go, and how often.
+    fn heads(&mut self) -> Option<Export> {
+        let every = self.value("audit.heads", "every", every_of, || HEADS_EVERY);
+        let file = self.layers.text("audit.heads", "file")?;
+        Some(Export {
+            every,
+            file: PathBuf::from(file),
+        })
+    }
+
+    /// The verbs that must have a reason.
+    fn reasons(&mut self) -> VerbSet {
+        let mut reasons = VerbSet::default();
+        for word in self.texts("audit", "reason") {
+            if let Err(unknown) = reasons.add(&word) {
+                let remedy = "see the list of verbs in docs/audit.md".to_owned();
+                self.problem("audit", "reason", unknown.to_string(), remedy);
+            }
+        }
+        reasons
+    }
+
     fn problem(&mut self, section: &'static str, name: &'static str, detail: String, remedy: String) {
         // Defaults are right, so whatever is wrong was written somewhere.
         if let Some(place) = self.layers.place(section, name) {
@@ -370,7 +418,7 @@ fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
     match text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
         Some(path) => file_of(path.strip_prefix("//").unwrap_or(path)),
         None => Err((
-            format!("`{text}` is no store"),
+            format!("`{text}` is not a store"),
             "write `sqlite:PATH`, as in `sqlite:./sprag.db`, or `postgres://USER@HOST/DATABASE`".to_owned(),
         )),
     }
@@ -378,7 +426,7 @@ fn store_of(text: &str) -> Result<StoreAddress, Wrong> {
 
 fn file_of(text: &str) -> Result<StoreAddress, Wrong> {
     if text.starts_with(":memory:") || text.starts_with("file:") {
-        let detail = format!("`sqlite:{text}` is no path of a file: what Sprag keeps must outlive the process");
+        let detail = format!("`sqlite:{text}` is not the path of a file: the data must outlive the process");
         let remedy = "write `sqlite:PATH`, as in `sqlite:./sprag.db`; `sprag up --demo` uses a temporary file";
         return Err((detail, remedy.to_owned()));
     }
@@ -400,23 +448,36 @@ fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
     let literal = text
         .strip_prefix("localhost:")
         .map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
-    let address: SocketAddr = literal.parse().map_err(|_| {
+    literal.parse().map_err(|_| {
         (
-            format!("`{text}` is no address"),
+            format!("`{text}` is not an address"),
             "write an IP address and a port, as in `127.0.0.1:7400`".to_owned(),
         )
-    })?;
-    if address.ip().is_loopback() {
-        return Ok(address);
+    })
+}
+
+fn auth_of(layers: &Layers) -> Auth {
+    let is = |name, word: &str| layers.text("auth", name) == Some(word);
+    Auth {
+        mode: if is("mode", "token") { Mode::Token } else { Mode::Off },
+        metrics: if is("metrics", "everybody") {
+            MetricsFor::Everybody
+        } else {
+            MetricsFor::Viewers
+        },
+        plain_text: if is("plainText", "accept") {
+            PlainText::Accepted
+        } else {
+            PlainText::Refused
+        },
+        token_rate: layers.whole("auth", "requestsPerSecond").unwrap_or(TOKEN_RATE),
     }
-    let detail = format!("`{text}` is not a loopback address, and there is no authentication yet");
-    Err((detail, format!("write `127.0.0.1:{}`", address.port())))
 }
 
 fn advertise_of(text: &str) -> Result<Option<Advertise>, Wrong> {
     Advertise::parse(text).map(Some).ok_or_else(|| {
         (
-            format!("`{text}` is no address that a node could be reached at"),
+            format!("`{text}` is not an address at which other nodes can reach this one"),
             "write a host and a port, as in `node1.example.com:7400`".to_owned(),
         )
     })
@@ -450,6 +511,18 @@ fn secrets_of(layers: &Layers) -> secrets::Options {
             token: vault("token"),
             namespace: vault("namespace"),
         },
+    }
+}
+
+/// How often the heads of the audit are exported, unless the configuration says it.
+const HEADS_EVERY: Duration = Duration::from_mins(10);
+
+fn every_of(text: &str) -> Result<Duration, Wrong> {
+    let parsed = Millis::parse(text).map_err(|problem| problem.to_string());
+    match parsed {
+        Ok(every) if every.get() > 0 => Ok(Duration::from_millis(every.get())),
+        Ok(_) => Err((format!("`{text}` is no time"), "write it as in \"10m\"".to_owned())),
+        Err(problem) => Err((problem, "write it as in \"10m\"".to_owned())),
     }
 }
 

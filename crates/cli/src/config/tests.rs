@@ -295,7 +295,7 @@ fn a_vault_is_a_section_beside_the_keys_of_secrets() {
         assert!(wrong.contains(part), "{part} is not in\n{wrong}");
     }
     let path = toml.replace("\"sprag\"", "\"../sys\"");
-    assert!(said(&path).contains(":5:8: `[secrets.vault] path`: `../sys` is no path"));
+    assert!(said(&path).contains(":5:8: `[secrets.vault] path`: `../sys` is not a path"));
     assert!(said("[secrets]\nvault = 1\n").contains("`secrets.vault` is a section"));
 }
 

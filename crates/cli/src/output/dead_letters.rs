@@ -12,12 +12,12 @@ pub(crate) fn case_file(file: &CaseFile) -> String {
     table.pair("suggested fix", dash(file.suggested_fix.as_ref()));
     if !file.fix_patch.is_empty() {
         table.pair(
-            "as a patch",
+            "fix as a patch",
             format!("{} (dlq retry --apply-fix)", json!(file.fix_patch)),
         );
     }
     table.pair("a retry can help", yes(file.recoverable));
-    table.pair("look before a retry", yes(file.manual_review_required));
+    table.pair("check before a retry", yes(file.manual_review_required));
     let Others { count, more } = file.others;
     table.pair(
         "failed alike",

@@ -10,7 +10,7 @@ use super::views::{dash, instant, list};
 pub(crate) fn health(report: &HealthReport) -> String {
     let window = &report.window;
     if report.is_empty {
-        return format!("nothing was triggered in the last {window}\n");
+        return format!("no action was triggered in the last {window}\n");
     }
     let mut text = format!(
         "{} actions triggered from {} on ({window})",
@@ -18,7 +18,7 @@ pub(crate) fn health(report: &HealthReport) -> String {
         instant(report.from)
     );
     if report.basis.sampled {
-        text.push_str(", a sample: there are more than a report looks at");
+        text.push_str(", a sample of a larger number");
     }
     text.push_str("\n\n");
     text.push_str(&figures(report));

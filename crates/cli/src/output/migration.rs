@@ -32,7 +32,7 @@ enum Moved {
     Execution(Box<Execution>),
 }
 
-/// The check of a migration: states, timers, what stands in the way, and where the other version would have led elsewhere.
+/// The check of a migration: states, timers, problems, and where the other version would have led elsewhere.
 pub(crate) fn migration(check: &MigrationCheck) -> String {
     let possible = if check.possible { "possible" } else { "impossible" };
     let mut text = format!(
@@ -66,7 +66,7 @@ pub(crate) fn migration(check: &MigrationCheck) -> String {
     if let Some(Divergence { sequence, detail }) = &check.divergence {
         let _ = writeln!(text, "diverges at entry {sequence}: {}", plain(detail));
     } else if check.possible {
-        let _ = writeln!(text, "replayed: {} steps, all the same", check.replayed);
+        let _ = writeln!(text, "replayed {} steps, all with the same result", check.replayed);
     }
     text
 }

@@ -45,13 +45,15 @@ pub(crate) fn reason(waiting: &Waiting, subject: Subject<'_>, now: Timestamp) ->
             lease,
         } => Reason::new(
             format!(
-                "attempt {attempt} is under way since {}{}{}",
+                "attempt {attempt} has been running since {}{}{}",
                 When::from(*since).long(now),
                 node.map(|node| on_node(node, *node_until, now)).unwrap_or_default(),
                 lease.as_ref().map(|lease| leased(lease, now)).unwrap_or_default()
             ),
             match subject {
-                Subject::Action(id) => format!("its end or its timeout; `sprag action cancel {id}` asks it to stop"),
+                Subject::Action(id) => {
+                    format!("its end or its timeout; `sprag action cancel {id}` asks the attempt to stop")
+                }
                 Subject::Execution(_) => "the attempt's end or its timeout".to_owned(),
             },
         ),
@@ -88,7 +90,7 @@ pub(crate) fn reason(waiting: &Waiting, subject: Subject<'_>, now: Timestamp) ->
         Waiting::Done => Reason::new("for nothing: it has ended", "nothing: it has ended"),
         Waiting::Other(waiting) => Reason::new(
             format!("the server says `{}`", plain(&waiting.to_string())),
-            "a newer `sprag` knows more",
+            "unknown to this version of `sprag`; a newer one shows more",
         ),
     }
 }
@@ -97,7 +99,7 @@ pub(crate) fn reason(waiting: &Waiting, subject: Subject<'_>, now: Timestamp) ->
 fn on_node(node: NodeId, until: Option<Timestamp>, now: Timestamp) -> String {
     match until.map(When::from).filter(|until| until.is_over(now)) {
         Some(until) => format!(
-            " on node {node}, which was last heard of before {}: another takes over what it had",
+            " on node {node}, which sent no heartbeat since {}: another node takes its work over",
             until.long(now)
         ),
         None => format!(" on node {node}"),
@@ -116,8 +118,8 @@ fn leased(lease: &Lease, now: Timestamp) -> String {
 /// No runner polls for such work.
 fn runner(name: &str, since: &str) -> Reason {
     Reason::new(
-        format!("it waits for runner `{name}`; no runner polled for it since {since}"),
-        format!("a program that asks for its type as runner `{name}`: `POST /v1/runners/lease`"),
+        format!("it waits for runner `{name}`; no runner has asked for such work since {since}"),
+        format!("a program that leases its type as runner `{name}`: `POST /v1/runners/lease`"),
     )
 }
 
@@ -138,8 +140,8 @@ fn held(reason: &WaitingFor, subject: Subject<'_>, object: &str, until: Option<S
         WaitingFor::Timer => timer(subject, &until.unwrap_or_default()),
         WaitingFor::Message => Reason::new("it waits for a message", format!("`sprag exec send {object} TYPE`")),
         WaitingFor::Permit => Reason::new(
-            format!("it waits for a permit of `{object}`"),
-            "the end of an attempt before it, or a higher limit; `sprag limit list` and `sprag action queue` show what counts and what runs",
+            format!("it waits for its turn under the limits of `{object}`"),
+            "the end of another attempt, or a higher limit; see `sprag limit list` and `sprag action queue`",
         ),
         WaitingFor::Rate => Reason::new(
             format!("the rate of `{object}` is used up{then}"),
@@ -147,13 +149,13 @@ fn held(reason: &WaitingFor, subject: Subject<'_>, object: &str, until: Option<S
         ),
         WaitingFor::Dependency => Reason::new(format!("it waits for {object}"), "its end"),
         WaitingFor::KillSwitch => Reason::new(
-            format!("the switch {object} holds it{then}"),
-            format!("`sprag switch off {object}`; `sprag switch list` says why it is on"),
+            format!("the kill switch {object} stops it{then}"),
+            format!("`sprag switch off {object}`; `sprag switch list` shows why it is on"),
         ),
         WaitingFor::Pause => Reason::new(format!("{object} is paused"), format!("`sprag exec resume {object}`")),
         WaitingFor::Circuit => Reason::new(
-            format!("`{object}` keeps failing and is left alone{then}"),
-            "the destination's recovery: then one attempt goes through to try",
+            format!("`{object}` keeps failing, so its circuit is open{then}"),
+            "the destination's recovery: Sprag then starts one attempt to check",
         ),
         WaitingFor::Approval => Reason::new(
             format!("nobody has approved {object}{then}"),
@@ -168,7 +170,7 @@ fn held(reason: &WaitingFor, subject: Subject<'_>, object: &str, until: Option<S
         ),
         WaitingFor::Runner | WaitingFor::Other(_) => Reason::new(
             format!("it waits for {} {object}{then}", plain(reason.word())),
-            "a newer `sprag` knows more",
+            "unknown to this version of `sprag`; a newer one shows more",
         ),
     }
 }
@@ -180,7 +182,7 @@ fn timer(subject: Subject<'_>, until: &str) -> Reason {
             format!("time; `sprag action retry-now {id}` makes it due at once"),
         ),
         Subject::Execution(id) => Reason::new(
-            format!("it waits for time: the next thing is due at {until}"),
+            format!("its next timer or action is due at {until}"),
             format!("time, or a message: `sprag exec send {id} TYPE`"),
         ),
     }
@@ -253,7 +255,7 @@ mod tests {
         let reason = at_noon(waiting, Subject::Action("act_1"));
         assert_eq!(
             reason.what,
-            "it waits for runner `gpu`; no runner polled for it since 2026-01-31 11:00:00Z (1h ago)"
+            "it waits for runner `gpu`; no runner has asked for such work since 2026-01-31 11:00:00Z (1h ago)"
         );
         assert!(reason.freed_by.contains("/v1/runners/lease"));
     }

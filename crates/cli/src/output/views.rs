@@ -143,9 +143,7 @@ pub(crate) fn action(action: &Action) -> String {
     }
     table.pair("status", action.status.to_string());
     let waiting = match action.status {
-        ActionStatus::Dead => {
-            "for a person: `sprag dlq retry` tries it again, `sprag dlq archive` puts it away".to_owned()
-        }
+        ActionStatus::Dead => "for a person: `sprag dlq retry` retries it, `sprag dlq archive` archives it".to_owned(),
         _ => reason(&action.waiting, Subject::Action(&id), now()).what,
     };
     table.pair("waiting", waiting);
@@ -350,7 +348,7 @@ pub(crate) fn queue(queue: &Queue) -> String {
     let held = match queue.held.ready {
         0 => String::new(),
         count => format!(
-            "{count} more are held by a paused execution or a kill switch, the oldest for {}\n",
+            "{count} more wait for a paused execution or a kill switch, the oldest for {}\n",
             age(&queue.held)
         ),
     };

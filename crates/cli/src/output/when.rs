@@ -1,8 +1,8 @@
 //! Instants and durations as people read them.
 
 use sprag_core::clock::{Clock as _, System};
-use sprag_core::duration::Millis;
 use sprag_core::time::Timestamp;
+use sprag_core::time::duration::Millis;
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;

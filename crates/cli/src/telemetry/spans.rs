@@ -1,7 +1,7 @@
 //! From what the engine tells to spans.
 
 use sprag_core::action::Verdict;
-use sprag_core::trace::{attempt_span, execution_span, step_span, trace_of};
+use sprag_core::ids::trace::{attempt_span, execution_span, step_span, trace_of};
 use sprag_engine::traces::{AttemptEnded, ExecutionClosed, StepTaken, Traced};
 
 use super::proto::{AttributeValue, Span, SpanKind};

@@ -1,9 +1,9 @@
 //! Addresses of collectors, and what spans say.
 
 use sprag_core::action::Verdict;
+use sprag_core::ids::trace::{execution_span, trace_of};
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
-use sprag_core::trace::{execution_span, trace_of};
 use sprag_engine::traces::{AttemptEnded, Traced};
 
 use super::export::Endpoint;

@@ -326,7 +326,7 @@ fn bad_files_are_refused_before_anything_runs() {
         .fails(2, "cannot be read");
     place
         .run(&["action", "test", "tests.yaml", "--sandbox", "../x"])
-        .fails(2, "no name of a sandbox");
+        .fails(2, "not the name of a sandbox");
     place
         .run(&["action", "test", "tests.yaml", "--sandbox", "none"])
         .fails(2, "there is no `sprag.none.toml`");

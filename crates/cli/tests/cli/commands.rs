@@ -199,7 +199,7 @@ fn a_server_that_is_not_there_is_named_with_what_would_start_one() {
     assert!(ended.stderr.contains("`sprag up`"), "{ended:?}");
     place
         .run(&["exec", "list", "--server", "localhost:1"])
-        .fails(2, "is no server address");
+        .fails(2, "is not a server address");
 }
 
 #[test]
@@ -281,12 +281,12 @@ fn a_message_that_nothing_handles_names_what_is_accepted() {
         .to_owned();
     let sent = server.run(&["exec", "send", &id, "OPNE"]).ok();
     assert!(
-        sent.stdout.contains("OPNE was recorded, nothing handles it"),
+        sent.stdout.contains("OPNE was recorded; no transition handles it"),
         "{sent:?}"
     );
     assert!(sent.stdout.ends_with("Accepted now: KNOCK, OPEN.\n"), "{sent:?}");
     let guarded = server.run(&["exec", "send", &id, "OPEN", "{\"key\": 2}"]).ok();
-    assert!(guarded.stdout.contains("its guard did not hold"), "{guarded:?}");
+    assert!(guarded.stdout.contains("its guard is false"), "{guarded:?}");
     assert_eq!(
         server.json(&["exec", "send", &id, "OPNE"])["accepts"],
         json!(["KNOCK", "OPEN"])

@@ -54,7 +54,7 @@ fn a_case_file_is_shown_and_its_fix_applied() {
     assert_eq!(edited["idempotencyKey"], format!("{id}.1"));
     server
         .run(&["dlq", "retry", &id, "--apply-fix"])
-        .fails(2, "no change of");
+        .fails(2, "a change of");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn health_is_a_table_with_reasons_and_says_when_there_is_nothing() {
     let place = Place::new();
     let server = place.up(&[]);
     let empty = server.run(&["action", "health"]).ok();
-    assert_eq!(empty.stdout, "nothing was triggered in the last 1h\n");
+    assert_eq!(empty.stdout, "no action was triggered in the last 1h\n");
     server.apply(FAILING);
     for _ in 0..5 {
         server.run(&["exec", "start", "failing"]).ok();

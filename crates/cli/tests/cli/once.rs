@@ -61,7 +61,7 @@ fn a_migration_is_checked_before_it_is_done() {
     assert!(
         check
             .stdout
-            .contains("/states/counting: active state `counting` has no counterpart"),
+            .contains("/states/counting: active state `counting` does not exist"),
         "{check:?}"
     );
     let renamed = ["exec", "migrate", id, "--state", "counting=adding"];
@@ -158,7 +158,7 @@ fn a_machine_is_applied_over_the_version_that_was_seen_only() {
     let server = place.up(&[]);
     let file = place.write("counter.yaml", COUNTER);
     let apply = |newest: &str| server.run(&["machine", "apply", file.to_str().unwrap(), "--newest", newest]);
-    apply("1").fails(1, "error[precondition-failed]: machine `counter` is not there");
+    apply("1").fails(1, "error[precondition-failed]: machine `counter` does not exist");
     apply("0").ok();
     apply("0").fails(1, "machine `counter` is at revision 1");
     apply("1").ok();

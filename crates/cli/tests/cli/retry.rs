@@ -128,9 +128,10 @@ fn a_server_s_address_is_taken_with_the_path_of_its_api_and_nonsense_is_explaine
         let seen = busy.seen.try_iter().next().unwrap();
         assert!(seen.line.starts_with("GET /v1/executions/exe_1 "), "{}", seen.line);
     }
-    place
-        .run(&["exec", "list", "--server", "foo"])
-        .fails(2, "`foo` is no server address: it must begin with http:// or https://");
+    place.run(&["exec", "list", "--server", "foo"]).fails(
+        2,
+        "`foo` is not a server address: it must begin with http:// or https://",
+    );
     let mut usage = place.command(&["exec", "show"]);
     let usage = crate::harness::run(usage.env("SPRAG_SERVER", "http://127.0.0.1:1").env("SPRAG_TOKEN", "t"));
     let usage = usage.fails(2, "<ID>");

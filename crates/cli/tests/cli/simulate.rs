@@ -174,7 +174,7 @@ fn people_see_states_that_are_not_cut() {
             format!("start → charging   runs charge   {variables}"),
             format!("CANCEL → cancelled   {variables}   completed"),
             format!(
-                "X → cancelled   refused: execution-closed: the execution is completed and takes no more messages   {variables}"
+                "X → cancelled   refused: execution-closed: the execution is completed and accepts no more messages   {variables}"
             ),
         ]
     );

@@ -177,7 +177,9 @@ fn nothing_is_said_twice_because_the_server_was_away() {
     );
     drop(server);
     let server = place.up_at(&listen, &[]);
-    eventually("the watch is back", || watch.notes().contains("going on").then_some(()));
+    eventually("the watch is back", || {
+        watch.notes().contains("connected again").then_some(())
+    });
     server.run(&["exec", "send", &id, "NOISE"]).ok();
     watch.sees("message NOISE (unhandled)");
     server.run(&["exec", "cancel", &id]).ok();

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::retry::Policy;
+use crate::document::source::Position;
 use crate::expression::logic::Logic;
 use crate::expression::template::Template;
 use crate::operation::StepParams;
-use crate::schedule::{CatchUp, Cron, Overlap};
-use crate::source::Position;
+use crate::time::schedule::{CatchUp, Cron, Overlap};
 
 /// Milliseconds an attempt may take, unless the definition says otherwise.
 pub const TIMEOUT_DEFAULT: u64 = 300_000;
@@ -108,13 +108,13 @@ pub struct Limit {
     pub rate: Option<Rate>,
 }
 
-/// So many attempts in so much time.
+/// A number of attempts per period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// How many.
     #[schemars(range(min = 1))]
     pub count: u32,
-    /// In how many milliseconds.
+    /// The period in milliseconds.
     #[serde(rename = "per")]
     #[schemars(range(min = 1))]
     pub per_millis: u64,

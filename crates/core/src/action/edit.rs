@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::retry::Policy;
-use crate::patch::{self, Operation};
+use crate::document::patch::{self, Operation};
 
 /// The longest an attempt may be allowed by an edit, in milliseconds: thirty days.
 const TIMEOUT_MAX: u64 = 30 * 24 * 60 * 60 * 1_000;
@@ -31,13 +31,13 @@ pub struct Overrides {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetryLists {
-    /// Attempts in all.
+    /// The total number of attempts.
     #[schemars(range(min = 1))]
     pub max_attempts: u32,
-    /// Only these types are retried, when given.
+    /// If set, Sprag retries only these types.
     #[serde(default)]
     pub retryable_errors: Vec<String>,
-    /// These types never are.
+    /// Sprag never retries these types.
     #[serde(default)]
     pub non_retryable_errors: Vec<String>,
 }
@@ -103,7 +103,7 @@ impl Editable {
         let document = serde_json::to_value(self).map_err(|error| wrong("", error.to_string()))?;
         let edited = patch::apply(&document, operations).map_err(|error| wrong("", error.to_string()))?;
         let edited: Self = serde_json::from_value(edited)
-            .map_err(|error| wrong("", format!("what the patch makes cannot be used: {error}")))?;
+            .map_err(|error| wrong("", format!("the patched document is not valid: {error}")))?;
         edited.check()?;
         Ok(edited)
     }
@@ -123,13 +123,16 @@ impl Editable {
         }
         let lists = &self.retry_policy;
         if lists.max_attempts == 0 {
-            return wrong("/retryPolicy/maxAttempts", "`0` attempts are none at all".to_owned());
+            return wrong(
+                "/retryPolicy/maxAttempts",
+                "`0` attempts are not possible; write at least `1`".to_owned(),
+            );
         }
         if lists.retryable_errors.len().max(lists.non_retryable_errors.len()) > ERRORS_MAX {
             return wrong("/retryPolicy", format!("a list has at most {ERRORS_MAX} error types"));
         }
         if !self.config.is_object() {
-            return wrong("/config", "a configuration is an object".to_owned());
+            return wrong("/config", "a configuration must be an object".to_owned());
         }
         Ok(())
     }

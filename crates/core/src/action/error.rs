@@ -92,12 +92,12 @@ pub struct ActionError {
     pub kind: String,
     /// What happened, in a sentence fragment.
     pub message: String,
-    /// The engine's final verdict: whether another attempt follows from this error.
+    /// Whether Sprag retries after this error.
     pub retryable: bool,
-    /// The other side's own code, where it gave one.
+    /// The error code of the called service, if it sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Whatever helps a person: status, host, field.
+    /// Details for people: status, host, field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }

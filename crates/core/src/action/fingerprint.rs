@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::progress::Action;
-use crate::json::{digest, hex};
+use crate::document::json::{digest, hex};
 
 /// The bytes of the digest that are kept.
 const BYTES: usize = 8;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::{ActionError, kind};
-use crate::redact::Redactor;
 use crate::text;
+use crate::text::redact::Redactor;
 
 /// What a runner reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,11 +146,11 @@ impl Outcome {
         self
     }
 
-    /// What stands in for an outcome that the store refused: it says the same about the effect, as far as an error can,
+    /// The replacement for an outcome that the store refused: it says the same about the effect, as far as an error can,
     /// and holds nothing of what the world said. An effect that happened, or may have, is not tried again.
     #[must_use]
     pub fn not_stored(&self) -> Self {
-        let message = "the store refused what the attempt reported; the server's log has the reason";
+        let message = "the store refused the outcome of the attempt; the server's log has the reason";
         let failure = |hopeless| Failure {
             hopeless,
             ..Failure::new(ActionError::new(kind::OUTCOME_REFUSED, message))

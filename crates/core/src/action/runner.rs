@@ -76,7 +76,7 @@ pub struct Attempt<'a> {
     pub id: AttemptId,
     /// The action it is a try at.
     pub action: ActionId,
-    /// What the machine calls the action.
+    /// The name of the action in the machine.
     pub action_id: &'a str,
     /// The action's type.
     pub kind: &'a str,

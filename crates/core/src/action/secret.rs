@@ -47,7 +47,7 @@ fn problem(one: &SecretUse, owner: Owner<'_>, rules: &(impl SecretRules + ?Sized
         return Some(wrong(pointer, detail, one.remedy()));
     }
     if is_cost(pointer) || !rules.takes_secret(kind, pointer) {
-        let detail = format!("an action of type `{kind}` takes no secret here, and `secrets.{name}` is one");
+        let detail = format!("an action of type `{kind}` accepts no secret here, and `secrets.{name}` is one");
         return Some(wrong(pointer, detail, "leave the secret out".to_owned()));
     }
     allowance(pointer, name, machine, rules)
@@ -63,7 +63,7 @@ pub fn allowance(
     if rules.allows_secret(machine, name) {
         return None;
     }
-    let detail = format!("machine `{machine}` may not name the secret `{name}`");
+    let detail = format!("machine `{machine}` may not use the secret `{name}`");
     let remedy = format!("the operator adds `\"{machine}={name}\"` to `[secrets] allow`");
     Some(wrong(pointer, detail, remedy))
 }
@@ -118,31 +118,31 @@ mod tests {
                 json!({"headers": {"a/b": "{{secrets.stripe | upper}}"}}),
                 "billing",
                 "/headers/a~1b",
-                "stand alone",
+                "used unchanged",
             ),
             (
                 json!({"headers": {"a": "{{secrets.other}}"}}),
                 "billing",
                 "/headers/a",
-                "may not name",
+                "may not use",
             ),
             (
                 json!({"headers": {"a": "{{secrets.stripe}}"}}),
                 "shop",
                 "/headers/a",
-                "may not name",
+                "may not use",
             ),
             (
                 json!({"body": "x {{secrets.stripe}}"}),
                 "billing",
                 "/body",
-                "takes no secret here",
+                "accepts no secret here",
             ),
             (
                 json!({"costEstimate": "{{secrets.stripe}}"}),
                 "billing",
                 "/costEstimate",
-                "takes no secret here",
+                "accepts no secret here",
             ),
         ] {
             let found = found(&config, machine);

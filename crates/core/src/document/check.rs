@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::names::Names;
 use super::reader::{Reader, Stage, quoted, read_bytes};
 use super::shape::{Shape, Table};
-use crate::duration::Millis;
-use crate::source::{Place, Spot, shown};
+use crate::document::source::{Place, Spot, shown};
 use crate::text::Problem;
+use crate::time::duration::Millis;
 
 impl Reader {
     /// Notes everything in `spot` that does not have the shape. Whether there was nothing.
@@ -19,7 +19,7 @@ impl Reader {
 
     fn judge(&mut self, spot: &Spot<'_>, shape: &Shape) {
         let is_open = spot.text().is_some_and(|text| self.is_open(text));
-        // The name of a rule that is defined elsewhere, as other tools write it. Whoever compiles the rule says so.
+        // The name of a rule that is defined elsewhere, as other tools write it. The compiler of rules reports it.
         let is_named_rule = matches!(shape, Shape::Rule) && spot.value.is_string();
         if is_open || is_named_rule {
             return;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::reader::read_bytes;
 use super::shape::{Shape, Table};
-use crate::duration::Millis;
-use crate::source::{Place, Spot, nearest};
+use crate::document::source::{Place, Spot, nearest};
+use crate::time::duration::Millis;
 
 /// A map with known keys.
 #[derive(Clone, Debug)]

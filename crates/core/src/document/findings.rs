@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::source::{Cause, ParseError, Place, Position, nearest};
+use crate::document::source::{Cause, ParseError, Place, Position, nearest};
 
 /// Whether a document can be used in spite of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -111,7 +111,7 @@ impl Findings {
             remedy,
         } = error;
         let (code, default) = match cause {
-            Cause::Syntax => ("not-parsed", "mend the text there"),
+            Cause::Syntax => ("not-parsed", "fix the text there"),
             Cause::TooLarge => ("definition-too-large", "split it into several machines"),
             Cause::TooDeep => ("too-deep", "nest less"),
             Cause::TooManyNodes => ("too-many-values", "split it into several machines"),

@@ -1,7 +1,7 @@
 //! How names in documents may be spelled.
 
-use crate::duration::Millis;
 use crate::text;
+use crate::time::duration::Millis;
 
 /// How a name may be spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::findings::Findings;
 use super::shape::Shape;
-use crate::source::{Place, Spot, shown};
+use crate::document::source::{Place, Spot, shown};
 
 /// Reads one document.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Names::Free;
 use super::Shape::{Bytes, Duration, Either, Filled, Flag, List, Map, Members, Text, Whole, Word};
 use super::{Fields, Key, Reader, Shape, Stage, Table};
-use crate::source::{Format, Limits, Spot, parse};
+use crate::document::source::{Format, Limits, Spot, parse};
 
 static SERVER: Table = Table {
     name: "server",

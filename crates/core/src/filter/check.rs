@@ -4,8 +4,8 @@ use super::condition::{Comparison, Condition, Constant};
 use super::lexer::cut;
 use super::parse::{Filter, Literal, Operator, Parsed, Term};
 use super::resource::{Id, Resource, ValueKind};
+use crate::document::source::nearest;
 use crate::ids::{ActionId, ExecutionId, JobId};
-use crate::source::nearest;
 use crate::time::Timestamp;
 
 /// What is wrong with one comparison of a filter.

@@ -37,6 +37,18 @@ pub enum Field {
     Fingerprint,
     /// `diedAt`: of dead letters only.
     DiedAt,
+    /// `principal`: of the audit only, like all that follow.
+    Principal,
+    /// `verb`
+    Verb,
+    /// `target`
+    Target,
+    /// `at`
+    At,
+    /// `shard`
+    Shard,
+    /// `refused`: may be absent.
+    Refused,
 }
 
 impl Field {
@@ -60,6 +72,12 @@ impl Field {
             Self::RunAt => "runAt",
             Self::Fingerprint => "fingerprint",
             Self::DiedAt => "diedAt",
+            Self::Principal => "principal",
+            Self::Verb => "verb",
+            Self::Target => "target",
+            Self::At => "at",
+            Self::Shard => "shard",
+            Self::Refused => "refused",
         }
     }
 }

@@ -76,9 +76,9 @@ pub enum FilterError {
     Unexpected {
         /// Where.
         column: usize,
-        /// What stands there.
+        /// The text there.
         found: String,
-        /// What may.
+        /// What the parser expects instead.
         expected: String,
     },
     /// A text with a NUL, which nothing that is stored holds.

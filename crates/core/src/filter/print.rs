@@ -28,7 +28,7 @@ fn joined(f: &mut fmt::Formatter<'_>, parts: &[Filter], sign: &str) -> fmt::Resu
     Ok(())
 }
 
-/// What stands beside a sign: whatever has signs of its own goes into parentheses.
+/// An operand: an expression with operators of its own goes into parentheses.
 fn operand(f: &mut fmt::Formatter<'_>, filter: &Filter) -> fmt::Result {
     match filter {
         Filter::And(_) | Filter::Or(_) => write!(f, "({filter})"),

@@ -14,6 +14,8 @@ pub enum Resource {
     DeadLetters,
     /// Bulk jobs.
     Jobs,
+    /// Entries of the audit, which have no status.
+    Audit,
 }
 
 /// What the values of a field are.
@@ -76,6 +78,7 @@ impl Resource {
             Self::Executions => EXECUTION_STATUSES,
             Self::Actions | Self::DeadLetters => ACTION_STATUSES,
             Self::Jobs => JOB_STATUSES,
+            Self::Audit => &[],
         }
     }
 
@@ -86,6 +89,7 @@ impl Resource {
             Self::Actions => "actions",
             Self::DeadLetters => "dead letters",
             Self::Jobs => "jobs",
+            Self::Audit => "entries of the audit",
         }
     }
 
@@ -95,6 +99,7 @@ impl Resource {
             Self::Actions => ACTIONS,
             Self::DeadLetters => DEAD_LETTERS,
             Self::Jobs => JOBS,
+            Self::Audit => AUDIT,
         }
     }
 }
@@ -136,4 +141,13 @@ const JOBS: &[(Field, ValueKind)] = &[
     (Field::Status, ValueKind::Word(JOB_STATUSES)),
     (Field::CreatedAt, ValueKind::Time),
     (Field::UpdatedAt, ValueKind::Time),
+];
+
+const AUDIT: &[(Field, ValueKind)] = &[
+    (Field::Principal, ValueKind::Text),
+    (Field::Verb, ValueKind::Text),
+    (Field::Target, ValueKind::Text),
+    (Field::At, ValueKind::Time),
+    (Field::Shard, ValueKind::Number),
+    (Field::Refused, ValueKind::Text),
 ];

@@ -28,8 +28,8 @@ fn message(descriptor: &Descriptor) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::document::source::Format;
     use crate::machine::{LoadOptions, load_text};
-    use crate::source::Format;
 
     #[test]
     fn active_states_and_those_around_them_say_what_they_accept() {

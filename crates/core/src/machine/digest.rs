@@ -2,7 +2,7 @@
 //! entered first. The order of all other keys says nothing.
 
 use super::model::Machine;
-use crate::json;
+use crate::document::json;
 
 /// SHA-256 of the canonical definition followed by the paths of its states in document order, each after a NUL.
 pub(super) fn digest(machine: &Machine) -> [u8; 32] {

@@ -294,7 +294,7 @@ pub enum SkipReason {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StepError {
     /// It did not come to rest.
-    #[error("the macrostep did not come to rest within {limit} microsteps (`runaway`)")]
+    #[error("the step did not end within {limit} microsteps (`runaway`)")]
     Runaway {
         /// The bound.
         limit: u32,
@@ -310,7 +310,9 @@ pub enum StepError {
         detail: String,
     },
     /// Variables and results grew over their bound.
-    #[error("variables and results take {bytes} bytes, more than {limit}")]
+    #[error(
+        "variables and results have {bytes} bytes, and the limit is {limit}; store a reference to the data instead"
+    )]
     VariablesTooLarge {
         /// How large they would be.
         bytes: usize,

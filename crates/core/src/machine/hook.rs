@@ -104,7 +104,7 @@ impl Hook {
             Value::String(text) if !text.is_empty() => text,
             Value::Number(number) => number.to_string(),
             other => {
-                let detail = format!("`{field}` came out as {}, and must be a text", described(&other));
+                let detail = format!("`{field}` is {}, and must be text", described(&other));
                 return Err(self.wrong(field, detail));
             }
         };
@@ -152,8 +152,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::document::source::Format;
     use crate::machine::{LoadOptions, load_text};
-    use crate::source::Format;
 
     fn hook(hook: &str) -> Hook {
         let text = format!("{{id: m, initial: a, states: {{a: {{}}}}, hooks: {{h: {hook}}}}}");

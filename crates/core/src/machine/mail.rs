@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use crate::expression::template::{RenderError, Template, TemplateError, TemplateLimits};
-use crate::html;
+use crate::text::html;
 
 /// A mail's words, ready to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use super::hook::Hook;
 use super::sets::TransitionReach;
 use super::state_set::StateSet;
 use crate::action::Definition;
+use crate::document::source::Position;
 use crate::expression::logic::Logic;
 use crate::expression::template::Template;
-use crate::source::Position;
 
 /// A state's place in document order. The root is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -51,7 +51,7 @@ pub struct Machine {
     pub digest: [u8; 32],
     /// The definition as it was given, to store and to show.
     pub definition: Value,
-    /// Defaults, under what the start call gives.
+    /// Default variables. The start of an execution overrides them.
     pub variables: Map<String, Value>,
     /// The JSON Schema that start variables must meet.
     pub input: Option<Value>,

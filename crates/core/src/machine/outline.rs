@@ -16,7 +16,7 @@ const INFIX: [&str; 16] = [
     "==", "===", "!=", "!==", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "in", "and", "or",
 ];
 
-/// A transition, and what stands about it in the definition.
+/// A transition, as the definition describes it.
 #[derive(Clone, Debug)]
 pub(super) struct Edge<'m> {
     /// The compiled one.
@@ -146,8 +146,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::document::source::Format;
     use crate::machine::{LoadOptions, load_text};
-    use crate::source::Format;
 
     #[test]
     fn every_transition_meets_its_own_words() {

@@ -14,7 +14,7 @@ use crate::action::{Definition, Permission};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequiredPermissions {
-    /// What the machine calls the action.
+    /// The name of the action in the machine.
     pub action_id: String,
     /// Its type.
     #[serde(rename = "type")]
@@ -67,8 +67,8 @@ fn permission(scope: &str, object: &str) -> Permission {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::source::Format;
     use crate::machine::{LoadOptions, load_text};
-    use crate::source::Format;
 
     const MACHINE: &str = r#"
 id: m

@@ -17,8 +17,8 @@ use super::select::Enabled;
 use super::sets::Sets;
 use super::state_set::StateSet;
 use super::{select, trigger};
+use crate::document::json::size;
 use crate::expression::template::{Template, TemplateLimits};
-use crate::json::size;
 
 /// A result larger than this is kept on the action only.
 pub const RESULT_KEPT_BYTES: usize = 16 * 1024;

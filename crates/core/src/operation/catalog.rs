@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::builtin::{BUILTIN_NAMES, BUILTIN_VERSION, builtins};
 use super::definition::{Body, Document, Operation, Subject};
+use crate::document::source::{Place, nearest, shown};
 use crate::document::{Finding, Findings};
-use crate::source::{Place, nearest, shown};
 
 /// Operations inside operations at most.
 pub const NESTING_MAX: usize = 4;

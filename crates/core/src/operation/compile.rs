@@ -131,8 +131,8 @@ impl<'p> Compiler<'p> {
                 _ => json!({ "always": [{ "target": next, "guard": self.ready(step) }] }),
             };
             if self.compensates {
-                let stop = json!({ "target": "stopped", "guard": { "var": "variables.failed" } });
-                let mut always = vec![stop];
+                let stopped = json!({ "target": "stopped", "guard": { "var": "variables.failed" } });
+                let mut always = vec![stopped];
                 always.extend(state["always"].as_array().cloned().unwrap_or_default());
                 state["always"] = always.into();
             }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::parameters::Parameters;
 use super::risk::Risk;
 use crate::action::Rate;
-use crate::json;
+use crate::document::json;
 use crate::time::Timestamp;
 
 /// One document of a catalog file.

@@ -6,8 +6,8 @@ use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value, json};
 
 use super::keys::PARAMETER;
+use crate::document::source::{Spot, shown};
 use crate::document::{Fields, Findings, quoted};
-use crate::source::{Spot, shown};
 
 /// The most bytes that a compiled pattern may take.
 const PATTERN_BYTES_MAX: usize = 64 * 1024;
@@ -171,8 +171,8 @@ impl Parameters {
     }
 
     /// Reads what `parameters` of a document holds. What does not have its shape was noted before.
-    pub(super) fn read(spot: Option<Spot<'_>>, findings: &mut Findings) -> Self {
-        let members: Vec<_> = spot.iter().flat_map(Spot::members).collect();
+    pub(super) fn read(spot: Option<&Spot<'_>>, findings: &mut Findings) -> Self {
+        let members: Vec<_> = spot.into_iter().flat_map(Spot::members).collect();
         let read = members
             .into_iter()
             .map(|(name, member)| Parameter::read(name, &Fields::new(member, &PARAMETER), findings));
@@ -212,7 +212,7 @@ impl Parameters {
 
     fn unknown(&self, name: &str) -> ParameterFault {
         let known = || self.0.iter().map(|parameter| parameter.name.as_str());
-        let remedy = match crate::source::nearest(name, known()) {
+        let remedy = match crate::document::source::nearest(name, known()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None if self.0.is_empty() => "remove it; the operation has no parameters".to_owned(),
             None => format!("remove it; known are {}", quoted(known())),

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::definition::{Due, OnFailure, StepDocument};
 use super::keys::PROPOSAL;
 use super::{read, steps};
+use crate::document::source::Spot;
 use crate::document::{Fields, Finding, Findings, Reader, Shape, Stage};
-use crate::source::Spot;
 
 /// How soon an approver should decide. Sooner comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

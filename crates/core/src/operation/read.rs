@@ -3,7 +3,7 @@
 //! What needs other documents (an undeclared subject, an unknown operation of a step) is found by
 //! [`Catalog::check`](super::Catalog::check).
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::definition::{
     Body, Compensate, Document, Due, Kind, OnFailure, Operation, StepDocument, Subject, secret_owner,
@@ -13,10 +13,10 @@ use super::parameters::Parameters;
 use super::risk::Risk;
 use super::{references, steps};
 use crate::action::{Rate, secret};
+use crate::document::source::{self, Format, Limits, Place, Spot};
 use crate::document::{Fields, Finding, Findings, Reader, Shape, Stage};
 use crate::expression::template::{Template, rename};
 use crate::machine::{ConfigCheck, check_action};
-use crate::source::{self, Format, Limits, Place, Spot};
 use crate::time::Timestamp;
 
 /// The names that an expression in the `config` of an operation may begin with, besides late-bound ones.
@@ -145,7 +145,7 @@ fn operation(spot: &Spot<'_>, reader: &mut Reader, runners: Option<&dyn ConfigCh
     let kind = kind(&fields);
     check_kind(kind, &fields, reader);
     let name = fields.string("operation")?;
-    let parameters = Parameters::read(fields.get("parameters"), &mut reader.findings);
+    let parameters = Parameters::read(fields.get("parameters").as_ref(), &mut reader.findings);
     let secrets = fields.texts("secrets").unwrap_or_default();
     check_secret_names(&fields, reader);
     let body = match kind {
@@ -353,7 +353,7 @@ pub(super) fn step(spot: &Spot<'_>, reader: &mut Reader) -> Option<StepDocument>
     Some(StepDocument {
         name: fields.string("name")?,
         operation: fields.string("operation")?,
-        params: fields.object("params").unwrap_or_else(Map::new),
+        params: fields.object("params").unwrap_or_default(),
         reason: fields.string("reason"),
         depends_on: fields.texts("dependsOn"),
         due: due(&fields, reader),

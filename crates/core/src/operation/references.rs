@@ -1,10 +1,10 @@
 //! Which paths the texts of a value name, and which of them lead nowhere.
 
 use super::parameters::Parameters;
+use crate::document::source::{Spot, nearest, shown};
 use crate::document::{Reader, quoted};
 use crate::expression::scope::Path;
 use crate::expression::template::Template;
-use crate::source::{Spot, nearest, shown};
 
 /// What is wrong with a path, and what to do.
 pub(super) type Wrong = (String, String);

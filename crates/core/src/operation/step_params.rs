@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::parameters::{ParameterFault, Parameters};
 use crate::document::Findings;
+use crate::document::source::Spot;
 use crate::expression::scope::{Path, Scope, walk};
 use crate::expression::template::{Template, TemplateLimits};
-use crate::source::Spot;
 
 /// The parameters of a step that are known only in part.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl StepParams {
     /// Parameters that are rendered by `params` and checked against what `declared` holds.
     pub(crate) fn new(
         params: Template,
-        declared: Option<Spot<'_>>,
+        declared: Option<&Spot<'_>>,
         secrets: Vec<String>,
         now: &str,
         findings: &mut Findings,

@@ -6,8 +6,8 @@ use super::definition::StepDocument;
 use super::keys::STEP;
 use super::parameters::Parameters;
 use super::{read, references};
+use crate::document::source::{Spot, nearest, shown};
 use crate::document::{Fields, Reader, quoted};
-use crate::source::{Spot, nearest, shown};
 
 /// The longest name of a step. A step inside a step has both names.
 const NAME_CHARACTERS_MAX: usize = 48;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::{Action, Status};
+use sprag_core::document::source::Format;
 use sprag_core::document::{Finding, Severity};
 use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Machine, load_text};
-use sprag_core::source::Format;
 
 use super::Decider;
 use super::convert::action_row;
@@ -63,7 +63,7 @@ impl Alert {
         Self::about(name, condition.map(Some), action, runners)
     }
 
-    /// The same for what is no dead letter: it is raised by whoever knows of it, with [`Alert::raise`].
+    /// The same for what is no dead letter: the part that observes it raises it with [`Alert::raise`].
     pub fn by_hand(
         name: &str,
         action: &Map<String, Value>,

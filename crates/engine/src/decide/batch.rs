@@ -16,7 +16,8 @@ use super::plans::PlanState;
 use super::state::ExecutionState;
 use super::{AttemptJob, Due, LogEntry, Note, Traced, convert};
 use crate::jobs;
-use crate::limits::Statement;
+use crate::limits::LimitDemand;
+use crate::requests::audit::Audited;
 use crate::requests::{AttemptRef, Command, Sent};
 
 /// Something that changed: a hint to look, not what there is to see.
@@ -110,10 +111,10 @@ pub(crate) struct Batch {
     pub(crate) jobs: Vec<AttemptJob>,
     /// The actions that were begun for no command's sake, because their turn came.
     pub(crate) begun: Vec<Turn>,
-    /// What must hold beside the fences of what is written: the homes of limits.
+    /// What must hold beside the fences of what is written: limit owners.
     pub(crate) fences: Vec<Fence>,
-    /// To say to the homes of limits once durable.
-    pub(crate) statements: Vec<Statement>,
+    /// To say to limit owners once durable.
+    pub(crate) demands: Vec<LimitDemand>,
     /// To ask to stop once durable.
     pub(crate) cancels: Vec<AttemptRef>,
     /// To stop outright once durable.
@@ -138,10 +139,12 @@ pub(crate) struct Batch {
     pub(crate) expected: BTreeMap<String, u32>,
     /// What is to be counted once it is durable.
     pub(crate) notes: Vec<Note>,
-    /// What is to be told to whoever draws traces, once it is durable.
+    /// What the exporter of traces gets, once it is durable.
     pub(crate) traced: Vec<Traced>,
     /// What is to be logged, once it is durable.
     pub(crate) logged: Vec<LogEntry>,
+    /// Decisions of principals, for the audit.
+    pub(crate) audited: Vec<Audited>,
     /// Attempts of an earlier process that were interrupted by its end.
     pub(crate) interrupted: usize,
     /// Actions that ended in this batch, in order.
@@ -217,7 +220,7 @@ impl Batch {
         mutations.extend(expected.map(|(machine, version)| Mutation::ExpectNewest { machine, version }));
         let mut rest = std::mem::take(&mut self.log);
         mutations.extend(rest.extract_if(.., |mutation| matches!(mutation, Mutation::InsertMachineVersion(_))));
-        // Whoever gives up a key is written before whoever takes it.
+        // The execution that gives up a key is written before the one that takes it.
         for is_open in [false, true] {
             let touched = self
                 .executions
@@ -254,7 +257,7 @@ impl Batch {
         mutations
     }
 
-    /// What listeners hear: of executions last, so that whoever hears that one is closed has heard of all its actions.
+    /// What listeners hear: of executions last, so that a listener that hears that one is closed has heard of all its actions.
     pub(crate) fn changes<'a>(&self, aggregate: impl Fn(ExecutionId) -> Option<&'a ExecutionState>) -> Vec<Change> {
         let machine = |name: &String| Change::Machine {
             id: Arc::from(name.as_str()),

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sprag_core::action::{Action, Body, Origin, Status};
-use sprag_core::checksum::crc32;
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::checksum::crc32;
 use sprag_core::machine::{Cause, Execution, Facts, Message, Microstep, StateIndex, StateSet, Visit};
 use sprag_core::text;
 use sprag_store::records::{self, ExecutionStatus};
@@ -96,11 +96,11 @@ pub enum Entry {
         /// Why.
         error: String,
     },
-    /// Somebody paused it.
+    /// An operator paused it.
     Paused,
-    /// Somebody resumed it.
+    /// An operator resumed it.
     Resumed,
-    /// Somebody cancelled it.
+    /// An operator cancelled it.
     Cancelled,
     /// Where it is, so that a long history need not be replayed from its beginning.
     Snapshot(Box<Snapshot>),

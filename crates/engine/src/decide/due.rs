@@ -84,7 +84,7 @@ pub(crate) trait DueSource {
 #[derive(Debug)]
 pub(crate) struct Timers {
     near: BTreeSet<(Timestamp, Due)>,
-    /// How many shards there are, whoever owns them.
+    /// How many shards there are on all nodes.
     shards: u32,
     /// How far each shard of this lane has been read. One with the store to itself has one.
     read: Vec<Read>,

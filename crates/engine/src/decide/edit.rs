@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use sprag_core::action::edit::{EditError, Editable, RetryLists};
 use sprag_core::action::secret::Owner;
 use sprag_core::action::{Action, Definition};
+use sprag_core::document::json;
 use sprag_core::expression::template::{Frozen, Template};
-use sprag_core::json;
 
 use super::{Decider, Edited, policy_of, timeout_of};
 use crate::requests::{Code, Refusal, RetryDead};
 
-/// What can be named in a configuration that somebody edits.
+/// What can be named in a configuration that an operator edits.
 const LATE: [&str; 2] = ["secrets", "attempt"];
 
 /// Changes the action as a retry asks.
@@ -64,7 +64,7 @@ fn edited(
         detail,
     };
     if !config.is_object() {
-        return Err(vec![wrong("", "a configuration is an object".to_owned())]);
+        return Err(vec![wrong("", "a configuration must be an object".to_owned())]);
     }
     let frozen = refrozen(sent, config).map_err(|error| vec![error])?;
     let problems = decider.rules.types.problems(Edited {
@@ -131,8 +131,10 @@ fn names_late(pointer: &str, text: &str) -> Result<bool, EditError> {
         .paths()
         .find(|path| !path.root().is_some_and(|root| LATE.contains(&root)))
     {
-        let detail =
-            format!("`{other}` was known at the trigger only: write its value; `secrets.*` and `attempt.*` stay");
+        let detail = format!(
+            "`{other}` is known only at the trigger: write its value instead; only `secrets.*` and `attempt.*` are \
+             allowed"
+        );
         return Err(wrong(detail));
     }
     Ok(template.paths().next().is_some())
@@ -146,7 +148,7 @@ fn refused(field: &str, errors: &[EditError]) -> Refusal {
     let first = errors.first().map(ToString::to_string).unwrap_or_default();
     Refusal {
         errors: errors.iter().map(|error| (at(error), error.detail.clone())).collect(),
-        ..Refusal::new(Code::EditInvalid, format!("the action cannot be changed so: {first}"))
+        ..Refusal::new(Code::EditInvalid, format!("the edit is not valid: {first}"))
     }
 }
 

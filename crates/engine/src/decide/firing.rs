@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sprag_core::action::{Definition, Status};
 use sprag_core::ids::ActionId;
 use sprag_core::machine::{Cause, TimerKey};
-use sprag_core::schedule::{Overlap, due};
 use sprag_core::time::Timestamp;
+use sprag_core::time::schedule::{Overlap, due};
 use sprag_store::records::{ExecutionStatus, Timer};
 
 use super::{Due, ExecutionChange, Note};

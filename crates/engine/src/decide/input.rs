@@ -34,7 +34,10 @@ pub(crate) fn refuse(machine: &Machine, problems: Vec<(String, String)>) -> Resu
     if problems.is_empty() {
         return Ok(());
     }
-    let detail = format!("the variables do not meet the `input` of machine `{}`", machine.id);
+    let detail = format!(
+        "the variables do not match the `input` schema of machine `{}`",
+        machine.id
+    );
     let errors = problems
         .into_iter()
         .map(|(pointer, detail)| (format!("/variables{pointer}"), detail))

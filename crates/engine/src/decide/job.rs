@@ -48,7 +48,7 @@ pub struct AttemptJob {
     pub task: Task,
     /// The machine it belongs to.
     pub machine: String,
-    /// What the machine calls the action.
+    /// The name of the action in the machine.
     pub action_id: String,
     /// Its type.
     pub kind: String,

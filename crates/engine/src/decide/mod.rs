@@ -33,14 +33,18 @@ pub(crate) mod state;
 mod traced;
 mod triggers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use sprag_core::access::Caller;
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, ExecutionId, Mint, Slot};
+use sprag_core::integrity::audit::Head;
 use sprag_core::machine::Machine;
 use sprag_core::operation::approval::Policy;
 use sprag_core::time::Timestamp;
+use sprag_store::traits::shard_of;
+use sprag_store::{Mutation, ShardId};
 
 use crate::engine::options::{Limits, Retention};
 use crate::jobs::OpenJobs;
@@ -48,6 +52,7 @@ use crate::limits::demand;
 use crate::queue::Dispatcher;
 use crate::queue::control::Control;
 use crate::read::view::{self, Waiting};
+use crate::requests::audit::Audited;
 use crate::requests::{Code, Refusal};
 
 pub(crate) use self::alerts::{ArmedAlert, raise_alerts};
@@ -92,6 +97,8 @@ pub struct Known {
     pub(crate) found: Found,
     /// The catalog of operations, once somebody asked for it. Only the owner of the control shard changes it.
     pub(crate) catalog: Option<Arc<StoredCatalog>>,
+    /// The end of the audit's chain of each shard that is owned and has one.
+    pub(crate) audit_heads: BTreeMap<ShardId, Head>,
     /// Executions whose next step the store refuses: the engine leaves them alone until the process starts again.
     pub(crate) set_aside: BTreeSet<ExecutionId>,
 }
@@ -128,6 +135,8 @@ pub struct Decider<'a> {
     pub(crate) rules: &'a Rules,
     /// Whether attempts that an earlier process left running are still to be settled.
     pub(crate) is_recovering: bool,
+    /// Who asks. The engine itself does where there is none.
+    pub(crate) caller: Option<Arc<Caller>>,
     /// Where an execution without a key starts, if its request has an idempotency key.
     pub(crate) slot: Option<Slot>,
 }
@@ -164,7 +173,7 @@ impl<'a> Decider<'a> {
     pub(crate) fn unknown(&self, id: ExecutionId) -> Refusal {
         match self.known.found.damaged.get(&id) {
             Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
-            None => Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")),
+            None => Refusal::no_execution(id),
         }
     }
 
@@ -242,7 +251,7 @@ impl<'a> Decider<'a> {
         }
         if is_in_touch {
             let demands = demand::due(&mut self.known.queue, self.at.now);
-            self.batch.statements.extend(demands);
+            self.batch.demands.extend(demands);
         }
         alone
     }
@@ -278,6 +287,22 @@ impl<'a> Decider<'a> {
 }
 
 impl Known {
+    /// The audit's entries of a batch, each linked to the one before it. The fence of the commit makes this lane the only
+    /// writer of the chain; if the batch is not written, the heads are derived from the store again.
+    pub(crate) fn link(&mut self, audited: Vec<Audited>, shards: u32, now: Timestamp) -> Vec<Mutation> {
+        let linked = audited.into_iter().map(|Audited { slot, decision }| {
+            let shard = shard_of(slot, shards);
+            let head = self
+                .audit_heads
+                .entry(shard)
+                .or_insert_with(|| Head::beginning(shard.0));
+            let entry = head.link(now, decision);
+            *head = entry.head();
+            Mutation::InsertAudit(entry)
+        });
+        linked.collect()
+    }
+
     /// What an execution waits for, now that the batch is decided: an action that was queued when an answer was made may
     /// have started since.
     pub(crate) fn waiting(&self, state: &ExecutionState, now: Timestamp) -> Waiting {

@@ -63,7 +63,7 @@ impl Shards {
         }
     }
 
-    /// How many shards there are, whoever owns them.
+    /// How many shards there are on all nodes.
     pub(crate) fn shards(&self) -> u32 {
         match self.tenure {
             Tenure::Whole => 1,
@@ -76,7 +76,7 @@ impl Shards {
         self.is_whole() || micros < self.lease_until
     }
 
-    /// Whether nobody else can own anything.
+    /// Whether no other node can own anything.
     pub(crate) fn is_whole(&self) -> bool {
         self.tenure == Tenure::Whole
     }
@@ -120,7 +120,7 @@ impl Shards {
         self.is_whole() || self.has(shard_of(slot, self.shards()))
     }
 
-    /// Whether nobody else owns anything.
+    /// Whether no other node owns anything.
     pub(crate) fn owns_everything(&self) -> bool {
         self.is_whole() || u32::try_from(self.fences.len()).is_ok_and(|owned| owned >= self.shards())
     }
@@ -162,7 +162,7 @@ impl Shards {
     }
 
     /// The fences that a commit of these must carry: those of the shards it touches, and `more`. One that is not owned has the epoch
-    /// that nobody ever has, so that the store refuses it.
+    /// that no shard ever has, so that the store refuses it.
     pub(crate) fn fences(&self, mutations: &[Mutation], more: &[Fence]) -> Cow<'_, [Fence]> {
         if self.is_whole() {
             return Cow::Borrowed(&self.fences);

@@ -7,8 +7,8 @@ use sprag_core::action::definition::WAIT;
 use sprag_core::action::error::kind;
 use sprag_core::action::{Action, ActionError, Body, Definition, LimitUse, Origin, Status};
 use sprag_core::machine::{End, Fate, How, Machine, SkipReason, Trigger};
-use sprag_core::schedule::Overlap;
 use sprag_core::time::Timestamp;
+use sprag_core::time::schedule::Overlap;
 
 use super::{Decider, Due, ExecutionChange, Write};
 

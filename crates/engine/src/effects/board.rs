@@ -1,4 +1,4 @@
-//! What readers see of the lane: the switches and the clock, as of the last commit.
+//! What readers see of the lane: the switches, the tokens and the clock, as of the last commit.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,6 +7,7 @@ use sprag_core::time::Timestamp;
 
 use crate::decide::{BEHIND_MILLIS, ClockCheck};
 use crate::queue::control::Switches;
+use crate::queue::tokens::Tokens;
 
 /// Written by the lane after a commit, read by everybody.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +15,7 @@ pub(crate) struct Board {
     /// How the clock is.
     pub(crate) clock: ClockBoard,
     switches: Arc<RwLock<Arc<Switches>>>,
+    tokens: Arc<RwLock<Arc<Tokens>>>,
 }
 
 impl Board {
@@ -29,6 +31,20 @@ impl Board {
         }
         let mut shown = self.switches.write().unwrap_or_else(PoisonError::into_inner);
         *shown = Arc::new(switches.clone());
+    }
+
+    /// The tokens now.
+    pub(crate) fn tokens(&self) -> Arc<Tokens> {
+        Arc::clone(&self.tokens.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Shows these from now on, unless they are shown already.
+    pub(crate) fn show_tokens(&self, tokens: &Arc<Tokens>) {
+        if Arc::ptr_eq(&self.tokens(), tokens) {
+            return;
+        }
+        let mut shown = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
+        *shown = Arc::clone(tokens);
     }
 }
 

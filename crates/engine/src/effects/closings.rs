@@ -1,7 +1,7 @@
-//! Whoever waits for an execution to close.
+//! Callers that wait for an execution to close.
 //!
-//! The lane hands the closed execution to each of them itself, once it is durable: nobody has to read it again, and a
-//! change wakes only those whom it concerns. Somebody whose lane went away meanwhile hears that, and looks for himself.
+//! The lane hands the closed execution to each of them itself, once it is durable: no caller reads it again, and a
+//! change wakes only those whom it concerns. A caller whose lane went away meanwhile is told, and reads for itself.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::read::view::ExecutionView;
 use crate::requests::Closed;
 
-/// How many waits are kept before those are looked for that nobody waits for any more.
+/// How many waits are kept before the abandoned ones are removed.
 const SWEEP_MIN: usize = 1_024;
 
 /// Where it arrives.
@@ -32,14 +32,14 @@ struct Waits {
 }
 
 impl Closings {
-    /// Waits for an execution. Whoever calls looks afterwards whether it is closed already.
+    /// Waits for an execution. The caller looks afterwards whether it is closed already.
     pub(crate) fn wait(&self, id: ExecutionId) -> Closing {
         let (closed, closing) = oneshot::channel();
         self.add(id, closed);
         closing
     }
 
-    /// Somebody waits for an execution.
+    /// A caller waits for an execution.
     pub(crate) fn add(&self, id: ExecutionId, closed: Closed) {
         let mut waits = self.lock();
         waits.by_execution.entry(id).or_default().push(closed);
@@ -57,14 +57,14 @@ impl Closings {
         found
     }
 
-    /// Whoever waits for what is decided elsewhere now hears that, and looks for himself.
+    /// Callers that wait for what another node decides now are told, and read for themselves.
     pub(crate) fn drop_where(&self, goes: impl Fn(ExecutionId) -> bool) {
         let mut waits = self.lock();
         waits.by_execution.retain(|id, _| !goes(*id));
         waits.count = waits.by_execution.values().map(Vec::len).sum();
     }
 
-    /// Whether nobody waits for anything.
+    /// Whether no caller waits for anything.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().count == 0
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sprag_core::action::Outcome;
 use sprag_core::action::error::kind;
 use sprag_core::ids::AttemptId;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 
 use super::secret_rules::Rules;
 use super::tasks::{SecretSource, bind, redactor, resolve};

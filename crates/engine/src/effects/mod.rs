@@ -3,6 +3,7 @@
 //! Attempts start, callers get their answers, other nodes get demands, listeners get changes. The lane hands a
 //! [`Durable`](crate::commit) batch over; nothing else may lead to an effect.
 
+pub mod action_test;
 pub(crate) mod board;
 pub(crate) mod closings;
 pub(crate) mod dead_letters;
@@ -24,9 +25,9 @@ use self::metrics::Metrics;
 use self::runner::EffectRunner;
 use self::traces::Traces;
 use crate::decide::{AttemptJob, Batch, Change, log_durable};
-use crate::jobs::dead_letters::Letters;
+use crate::jobs::dead_letters::LettersToRetry;
 use crate::leases::Grant;
-use crate::limits::Statement;
+use crate::limits::LimitDemand;
 use crate::read::view::ExecutionView;
 use crate::requests::{AttemptRef, Command};
 
@@ -48,7 +49,7 @@ pub(crate) struct Effects {
 /// What a durable batch has other nodes, runners and listeners do.
 pub(crate) struct Consequences {
     pub(crate) grants: Vec<Grant>,
-    pub(crate) demands: Vec<Statement>,
+    pub(crate) demands: Vec<LimitDemand>,
     pub(crate) cancels: Vec<AttemptRef>,
     pub(crate) abandons: Vec<AttemptRef>,
 }
@@ -78,7 +79,7 @@ impl Effects {
         self.runner.abandon(attempt);
     }
 
-    pub(crate) fn retry_elsewhere(&mut self, letters: Letters) {
+    pub(crate) fn retry_elsewhere(&mut self, letters: LettersToRetry) {
         self.runner.retry_elsewhere(letters);
     }
 

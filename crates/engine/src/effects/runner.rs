@@ -3,9 +3,9 @@
 use sprag_core::ids::AttemptId;
 
 use crate::decide::AttemptJob;
-use crate::jobs::dead_letters::Letters;
+use crate::jobs::dead_letters::LettersToRetry;
 use crate::leases::Grant;
-use crate::limits::Statement;
+use crate::limits::LimitDemand;
 use crate::requests::AttemptRef;
 
 /// Runs attempts and speaks to other nodes. The lane calls it once the commit is durable, never before.
@@ -25,8 +25,8 @@ pub trait EffectRunner: Send {
 
     /// Sends this node's demand to the owner of a limit, on another node. The answer comes back as a command; it may be
     /// lost.
-    fn send_demand(&mut self, demand: Statement);
+    fn send_demand(&mut self, demand: LimitDemand);
 
     /// Has the owners of these dead letters retry them, for a job. The results come back as a command; they may be lost.
-    fn retry_elsewhere(&mut self, letters: Letters);
+    fn retry_elsewhere(&mut self, letters: LettersToRetry);
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use sprag_core::action::Outcome;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 use url::{Host, Url};
 
 use crate::decide::AttemptJob;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sprag_core::action::error::kind;
 use sprag_core::action::secret::{self, Owner};
 use sprag_core::action::{ActionError, ConfigProblem, Failure, Fault, Outcome, Runner, SecretRules};
+use sprag_core::document::json;
 use sprag_core::expression::template::Frozen;
-use sprag_core::json;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 
 use crate::decide::AttemptJob;
 use crate::effects::tasks::SecretSource;
@@ -78,7 +78,7 @@ impl Rules<'_> {
             let problem = ConfigProblem {
                 pointer: pointer.to_owned(),
                 detail: format!(
-                    "the value of a secret stands where an action of type `{}` takes none",
+                    "the value of a secret is in a place where an action of type `{}` accepts none",
                     job.kind
                 ),
                 remedy: "leave it out".to_owned(),

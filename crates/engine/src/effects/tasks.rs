@@ -16,16 +16,16 @@ use sprag_core::action::{
     ActionError, Attempt, BoxFuture, ConfigProblem, Control, Failure, Fault, Outcome, Permission, Probe, Runner,
     SecretRules, Superseded,
 };
+use sprag_core::document::source::nearest;
 use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
+use sprag_core::ids::trace;
 use sprag_core::machine::{ConfigCheck, UnknownType};
-use sprag_core::redact::Redactor;
-use sprag_core::source::nearest;
-use sprag_core::trace;
+use sprag_core::text::redact::Redactor;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::dead_letters::deal_anywhere;
+use super::dead_letters::settle_anywhere;
 use super::grants::{self, Masks};
 use super::runner::EffectRunner;
 use super::secret_hosts::SecretHosts;
@@ -33,10 +33,10 @@ use super::secret_rules::Rules;
 use super::traces::Traces;
 use crate::decide::{ActionTypes, AttemptJob, Edited, Task};
 use crate::engine::inbox::Inbox;
-use crate::jobs::dead_letters::Letters;
+use crate::jobs::dead_letters::LettersToRetry;
 use crate::lane::member::{Place, Whereabouts};
 use crate::leases::Grant;
-use crate::limits::{Allowed, Heard, Peers, Statement, home_of};
+use crate::limits::{GrantReceived, LimitDemand, LimitGrant, Peers, owner_slot};
 use crate::requests::{AttemptRef, Call, Checkpoint, LettersSettled, ReportOutcome};
 
 /// Runners keep an attempt's time themselves, and may need a moment more to end what they started. After that the
@@ -48,7 +48,7 @@ const SWEEP_MIN: usize = 64;
 
 /// Where secrets come from, asked at attempt time.
 pub trait SecretSource: Send + Sync {
-    /// The secret of that name; `None` when nobody has it.
+    /// The secret of that name; `None` when it does not exist.
     fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, String>>;
 
     /// Whether the operator lets this machine name this secret.
@@ -58,7 +58,7 @@ pub trait SecretSource: Send + Sync {
     }
 }
 
-/// Nobody who has any.
+/// No secrets.
 pub(crate) struct NoSecrets;
 
 impl SecretSource for NoSecrets {
@@ -82,7 +82,7 @@ pub(crate) struct TaskRunner {
     sweep_at: usize,
     /// Whether what attempts send names their spans.
     is_traced: bool,
-    /// Where the homes of limits are, and the way there.
+    /// Where limit owners are, and the way there.
     link: Option<(Whereabouts, Arc<dyn Peers>)>,
 }
 
@@ -192,7 +192,7 @@ impl TaskRunner {
         }
     }
 
-    /// The same, with the way to the homes of limits.
+    /// The same, with the way to limit owners.
     pub(crate) fn linked(mut self, link: Option<(Whereabouts, Arc<dyn Peers>)>) -> Self {
         self.link = link;
         self
@@ -213,40 +213,40 @@ impl TaskRunner {
     }
 }
 
-/// Says something to the home of a limit, wherever that is now. None where nobody could be asked.
-async fn stated((whereabouts, peers): (Whereabouts, Arc<dyn Peers>), statement: &Statement) -> Option<Allowed> {
-    let Place::There { advertise, .. } = whereabouts.place(home_of(&statement.limit.key)) else {
+/// Says something to the owner of a limit, wherever that is now. None where the owner could not be asked.
+async fn sent((whereabouts, peers): (Whereabouts, Arc<dyn Peers>), demand: &LimitDemand) -> Option<LimitGrant> {
+    let Place::There { advertise, .. } = whereabouts.place(owner_slot(&demand.limit.key)) else {
         return None;
     };
     let token = whereabouts.view()?.token.clone();
-    match peers.state(&advertise, &token, statement).await {
+    match peers.demand(&advertise, &token, demand).await {
         Ok(allowed) => Some(allowed),
         Err(error) => {
-            tracing::debug!(%error, key = statement.limit.key, "the home of a limit could not be asked");
+            tracing::debug!(%error, key = demand.limit.key, "the owner of a limit could not be asked");
             None
         }
     }
 }
 
 impl EffectRunner for TaskRunner {
-    fn retry_elsewhere(&mut self, letters: Letters) {
+    fn retry_elsewhere(&mut self, letters: LettersToRetry) {
         let (link, inbox) = (self.link.clone(), self.inbox.clone());
         self.runtime.spawn(async move {
-            let dealt = deal_anywhere(link, &inbox, &letters).await;
+            let settled = settle_anywhere(link, &inbox, &letters).await;
             inbox.put(LettersSettled {
                 job: letters.job,
-                dealt,
+                settled,
             });
         });
     }
 
-    fn send_demand(&mut self, statement: Statement) {
+    fn send_demand(&mut self, demand: LimitDemand) {
         let Some(link) = self.link.clone() else { return };
         let inbox = self.inbox.clone();
         self.runtime.spawn(async move {
-            let allowed = stated(link, &statement).await;
-            let Statement { limit, number, .. } = statement;
-            inbox.put(Heard { limit, number, allowed });
+            let allowed = sent(link, &demand).await;
+            let LimitDemand { limit, number, .. } = demand;
+            inbox.put(GrantReceived { limit, number, allowed });
         });
     }
 
@@ -318,9 +318,9 @@ pub(crate) struct Work<'a> {
     pub(crate) line: &'a dyn Line,
 }
 
-/// An attempt's line to whoever keeps what it checkpoints.
+/// An attempt's way to the lane, which keeps what it checkpoints.
 pub(crate) trait Line: Control {
-    /// What this attempt checkpointed last: whoever probes it must see that.
+    /// What this attempt checkpointed last: a probe must see that.
     fn checkpointed(&self) -> Option<Value>;
 
     /// The same line, as runners see it.
@@ -380,7 +380,7 @@ impl Control for Link {
     }
 }
 
-/// Performs the attempt: binds its secrets, runs it, asks the world about an outcome nobody knows, masks what it says.
+/// Performs the attempt: binds its secrets, runs it, asks the world about an unknown outcome, masks what it says.
 pub(crate) async fn perform(work: Work<'_>, job: &AttemptJob) -> Outcome {
     let Some(runner) = work.runner else {
         let message = format!("no runner serves the type `{}`", job.kind);
@@ -471,7 +471,7 @@ async fn run(runner: &dyn Runner, attempt: Attempt<'_>) -> Outcome {
     }
 }
 
-/// Asks the world about an outcome nobody knows.
+/// Asks the world about an unknown outcome.
 async fn probe(runner: &dyn Runner, attempt: Attempt<'_>, failure: Failure) -> Outcome {
     let Some(question) = runner.probe(attempt) else {
         return Outcome::Unknown(failure);

@@ -22,7 +22,7 @@ pub struct InboundHook {
 impl Handle {
     /// The hook of that name in the machine's newest version.
     pub async fn hook(&self, machine: String, name: String) -> Result<InboundHook, Refusal> {
-        let newest = self.compiled_machine(machine, None).await?;
+        let newest = self.read.compiled_machine(machine, None).await?;
         let found = newest.hooks.iter().find(|hook| hook.name == name);
         let hook = found.cloned().ok_or_else(|| unknown(&newest, &name))?;
         let secrets = resolve(self.secrets(), &newest.id, &hook).await?;
@@ -32,12 +32,15 @@ impl Handle {
     /// Takes a call whose sender is known: its message is sent once, however often the call arrives and wherever it leads.
     pub async fn take_call(&self, call: &HookCall<'_>, message: SendMessage) -> Replied<Sent> {
         let once = Idempotency::of_hook(call);
-        self.ask_as(message, Some(once), None).await
+        self.ask_by(message, &self.local.caller, Some(once), None).await
     }
 }
 
 fn unknown(machine: &Arc<Machine>, name: &str) -> Refusal {
-    let detail = format!("the newest version of machine `{}` has no hook `{name}`", machine.id);
+    let detail = format!(
+        "the newest version of machine `{}` has no hook `{name}`; correct the URL, or apply a version with this hook",
+        machine.id
+    );
     Refusal::new(Code::HookUnknown, detail)
 }
 
@@ -64,14 +67,17 @@ async fn secret(source: &dyn SecretSource, machine: &str, template: &Template) -
             return Err(unavailable(&used.name, &format!("{detail}; {}", used.remedy())));
         }
         if !source.allows(machine, &used.name) {
-            let why = format!("`[secrets] allow` does not let machine `{machine}` name it");
+            let why = format!(
+                "`[secrets] allow` does not let machine `{machine}` use it; the operator can add an entry \
+                 `MACHINE=SECRET`"
+            );
             return Err(unavailable(&used.name, &why));
         }
     }
     for path in template.paths() {
         let name = path.segments().get(1).map(AsRef::as_ref).unwrap_or_default();
         let value = source.get(name).await.map_err(|error| unavailable(name, &error))?;
-        let value = value.ok_or_else(|| unavailable(name, "it is not set"))?;
+        let value = value.ok_or_else(|| unavailable(name, "it is not set; set it in a configured provider"))?;
         values.insert(name.to_owned(), Value::String(value));
     }
     let rendered = template.render(&json!({ "secrets": values }), TemplateLimits::default());

@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use sprag_core::clock::Clock;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::lane::member::Orders;
 use crate::leases::{LeaseAnswer, Poll};
-use crate::requests::idempotency::Idempotency;
-use crate::requests::{Call, Closed, Code, Command, Refusal, Replied, Request};
+use crate::requests::{Call, Code, Command, Refusal, Replied, Request};
 
 /// Requests from outside that may wait for a lane.
 const ADMITTED_MAX: usize = 10_000;
@@ -23,7 +22,7 @@ const POLLS_MAX: usize = 2_000;
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are commands")]
 pub(crate) enum Wake {
-    /// Somebody asks for something, since that microsecond.
+    /// A caller asks for something, since that microsecond.
     Command(Command, u64),
     /// A batch was written beside the lane.
     Written,
@@ -71,22 +70,20 @@ impl Inbox {
         let _ = self.sender.send(Wake::Command(R::listed(call), self.clock.micros()));
     }
 
-    /// Asks for something and waits for the answer. With `once` it acts once; `closed` is for the execution of the answer.
+    /// Puts a call in and waits for its answer.
     pub(crate) async fn ask<R: Request>(
         &self,
-        request: R,
-        once: Option<Idempotency>,
-        closed: Option<Closed>,
+        call: Call<R>,
+        answer: oneshot::Receiver<Replied<R::Answer>>,
     ) -> Replied<R::Answer> {
         if self.closing.load(Ordering::SeqCst) {
             return Replied::now(Err(shutting_down()));
         }
         let Ok(_admitted) = self.admission.try_acquire() else {
-            let detail = format!("{ADMITTED_MAX} requests are waiting already; try again in a moment");
+            let detail = format!("{ADMITTED_MAX} requests already wait; try again in a moment");
             return Replied::now(Err(Refusal::new(Code::Overloaded, detail)));
         };
-        let (call, answer) = Call::asked(request);
-        self.put_call(call.once(once).closing(closed));
+        self.put_call(call);
         answer.await.unwrap_or_else(|_| Replied::now(Err(shutting_down())))
     }
 
@@ -96,7 +93,7 @@ impl Inbox {
             return Replied::now(Err(shutting_down()));
         }
         let Ok(_waiting) = self.polls.try_acquire() else {
-            let detail = format!("{POLLS_MAX} programs wait for work already; try again in a moment");
+            let detail = format!("{POLLS_MAX} programs already wait for work; try again in a moment");
             return Replied::now(Err(Refusal::new(Code::Overloaded, detail)));
         };
         let (call, answer) = Call::asked(poll);
@@ -117,5 +114,5 @@ impl Inbox {
 }
 
 fn shutting_down() -> Refusal {
-    Refusal::new(Code::ShuttingDown, "the engine is going down; try again in a moment")
+    Refusal::new(Code::ShuttingDown, "the engine is stopping; try again in a moment")
 }

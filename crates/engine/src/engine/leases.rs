@@ -7,18 +7,22 @@ use serde_json::{Value, json};
 use sprag_core::action::Outcome;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::AttemptId;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 
 use super::handle::Handle;
 use crate::effects::tasks;
 use crate::leases::{Beat, Finished, LeaseAnswer, Leased, Poll, ends_once};
 use crate::requests::idempotency::Idempotency;
-use crate::requests::{Code, Finish, Heartbeat, LeasedConfig, Refusal, Replied};
+use crate::requests::{Call, Code, Finish, Heartbeat, LeasedConfig, Refusal, Replied};
 
-impl Handle {
+/// What external runners do with a running engine.
+#[derive(Clone, Copy)]
+pub struct LeaseHandle<'a>(pub(crate) &'a Handle);
+
+impl LeaseHandle<'_> {
     /// Work for a program: as soon as there is some, or none when its time is up.
-    pub async fn lease(&self, poll: Poll) -> Result<Vec<Leased>, Refusal> {
-        match self.inbox.poll(poll).await.answer? {
+    pub async fn poll(&self, poll: Poll) -> Result<Vec<Leased>, Refusal> {
+        match self.0.inbox.poll(poll).await.answer? {
             LeaseAnswer::Leased(attempts) => Ok(attempts),
             // A poll is answered once it is over.
             LeaseAnswer::Waiting(_) => Ok(Vec::new()),
@@ -37,7 +41,7 @@ impl Handle {
                 Some(value)
             }
         };
-        self.ask(Heartbeat { attempt, checkpoint }).await
+        self.0.ask(Heartbeat { attempt, checkpoint }).await
     }
 
     /// A program ended its attempt so. The same again gives the same answer; anything else about an attempt that is
@@ -46,8 +50,8 @@ impl Handle {
         match self.masked(attempt, outcome).await {
             Err(refusal) => Replied::now(Err(refusal)),
             Ok((outcome, once)) => {
-                let call = Finish { attempt, outcome };
-                let mut replied = self.inbox.ask(call, Some(once), None).await;
+                let (call, answer) = Call::asked(Finish { attempt, outcome });
+                let mut replied = self.0.inbox.ask(call.once(Some(once)), answer).await;
                 replied.answer = replied.answer.map_err(|refusal| self.ended_otherwise(attempt, refusal));
                 replied
             }
@@ -55,12 +59,14 @@ impl Handle {
     }
 
     /// The refusal of another outcome for an attempt that has ended.
-    fn ended_otherwise(&self, attempt: AttemptId, refusal: Refusal) -> Refusal {
+    fn ended_otherwise(self, attempt: AttemptId, refusal: Refusal) -> Refusal {
         if refusal.code != Code::IdempotencyKeyReused {
             return refusal;
         }
-        self.metrics().superseded.inc();
-        let detail = format!("attempt `{attempt}` has ended already, with another outcome");
+        self.0.metrics().superseded.inc();
+        let detail = format!(
+            "attempt `{attempt}` has already ended with another outcome; stop the work and do not report it again"
+        );
         Refusal::new(Code::AttemptSuperseded, detail)
     }
 
@@ -83,17 +89,17 @@ impl Handle {
         Ok((outcome, once))
     }
 
-    /// What masks the secrets that the attempt was given; none if it is nobody's any more, and nothing will be stored.
+    /// What masks the secrets that the attempt was given; none if no program holds it any more, and nothing will be stored.
     async fn mask(&self, attempt: AttemptId) -> Result<Option<Arc<Redactor>>, Refusal> {
-        if let Some(mask) = self.masks.get(attempt) {
+        if let Some(mask) = self.0.masks.get(attempt) {
             return Ok(Some(mask));
         }
         // An earlier process gave the attempt away: which secrets it names is stored, what they are is asked again.
-        let Some(config) = self.ask(LeasedConfig(attempt)).await? else {
+        let Some(config) = self.0.ask(LeasedConfig(attempt)).await? else {
             return Ok(None);
         };
         let mask = self.mask_of(&config).await?;
-        Ok(Some(self.masks.keep(attempt, mask)))
+        Ok(Some(self.0.masks.keep(attempt, mask)))
     }
 
     async fn mask_of(&self, config: &Frozen) -> Result<Redactor, Refusal> {
@@ -102,21 +108,22 @@ impl Handle {
                 Outcome::NotDone(failure) | Outcome::Unknown(failure) => failure.error.message,
                 Outcome::Done(_) => String::new(),
             };
-            let detail = format!("what the attempt sent cannot be masked, so it is not taken: {why}");
+            let detail = format!("Sprag cannot mask the secrets in this report, so it stored nothing: {why}");
             Refusal::new(Code::SecretUnavailable, detail)
         };
-        let secrets = tasks::resolve(self.secrets(), config).await.map_err(unavailable)?;
+        let secrets = tasks::resolve(self.0.secrets(), config).await.map_err(unavailable)?;
         Ok(tasks::redactor(&secrets))
     }
 
     /// What is stored with an action is bounded.
-    fn check_size(&self, what: &str, value: &Value) -> Result<(), Refusal> {
-        let most = self.limits().variables_bytes;
+    fn check_size(self, what: &str, value: &Value) -> Result<(), Refusal> {
+        let most = self.0.limits().variables_bytes;
         let bytes = value.to_string().len();
         if bytes <= most {
             return Ok(());
         }
-        let detail = format!("the {what} has {bytes} bytes, at most {most} are kept; keep it elsewhere and send where");
+        let detail =
+            format!("the {what} has {bytes} bytes, and the limit is {most}; store it elsewhere and send a reference");
         Err(Refusal {
             errors: vec![(format!("/{what}"), detail.clone())],
             ..Refusal::new(Code::VariablesTooLarge, detail)

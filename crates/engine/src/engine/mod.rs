@@ -1,14 +1,14 @@
 //! The engine as a whole: one lane on a thread, attempts as tasks, readers beside them.
 
+mod asker;
 pub(crate) mod handle;
 mod hooks;
 pub(crate) mod inbox;
-mod leases;
+pub(crate) mod leases;
 pub(crate) mod near;
-mod operate;
-mod operations;
+pub(crate) mod operate;
+pub(crate) mod operations;
 pub mod options;
-mod read_permits;
 mod thread;
 
 use std::hash::{BuildHasher as _, RandomState};
@@ -22,15 +22,17 @@ use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
 use sprag_store::traits::Readers;
 use sprag_store::{LaneStore, Nodes};
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{Semaphore, broadcast, oneshot, watch};
 
+pub use self::asker::Asker;
 pub use self::handle::Handle;
-use self::handle::HandleParts;
 pub use self::hooks::InboundHook;
 use self::inbox::Inbox;
+pub use self::leases::LeaseHandle;
+pub use self::operate::OperatorHandle;
+pub use self::operations::OperationsHandle;
 use self::options::Options;
 use self::thread::{LaneThread, Started};
-use crate::commit::Committer;
 use crate::commit::writer::WriterThread;
 use crate::decide::{Change, Tenure};
 use crate::effects::Publish;
@@ -40,6 +42,8 @@ use crate::effects::tasks::{NoSecrets, RunnerTypes, Runners, SecretSource, TaskR
 use crate::lane::member::{self, Member, Orders, Word};
 use crate::lane::{Fatal, Lane, Parts};
 use crate::limits::Peers;
+use crate::read::handle::ReadHandle;
+use crate::read::queue::Depths;
 
 /// Changes that a slow listener may lag behind before it is told to look for itself.
 const CHANGES_MAX: usize = 4_096;
@@ -84,7 +88,7 @@ pub struct Requirements {
 impl Requirements {
     /// The engine on this store, with what suits a process of its own: the machine's clock; entropy of the operating system; no
     /// secrets. That clock follows no jump of the
-    /// wall clock (a computer that slept): whoever must, keeps a [`System`] of their own and calls
+    /// wall clock (a computer that slept): a program that must, keeps a [`System`] of their own and calls
     /// [`System::adopt_wall`] now and then.
     pub fn new(store: impl LaneStore + 'static, readers: impl Readers + 'static) -> Self {
         Self {
@@ -97,7 +101,7 @@ impl Requirements {
     }
 }
 
-/// Numbers nobody can guess: a keyed hash of a counter, with keys that come from the operating system.
+/// Numbers that cannot be guessed: a keyed hash of a counter, with keys that come from the operating system.
 fn system_entropy() -> impl FnMut() -> u64 + Send {
     let keys = RandomState::new();
     let mut drawn: u64 = 0;
@@ -108,7 +112,7 @@ fn system_entropy() -> impl FnMut() -> u64 + Send {
 }
 
 impl Builder {
-    /// Asks somebody else for secrets.
+    /// Takes secrets from another source.
     #[must_use]
     pub fn secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
         self.secrets = secrets;
@@ -162,53 +166,54 @@ impl Builder {
         } = self;
         let joined = Joined::of(member, &clock)?;
         let (sender, receiver) = mpsc::channel();
-        let committer: Box<dyn Committer> = Box::new(WriterThread::start(sender.clone())?);
-        let inbox = Inbox::new(sender, Arc::clone(&clock));
+        let inbox = Inbox::new(sender.clone(), Arc::clone(&clock));
         let (runners, masks) = (Arc::new(runners), Masks::default());
         let runner = TaskRunner::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone(), masks.clone());
-        let is_linked = peers.is_some();
-        let link = joined.as_ref().map(|joined| joined.member.whereabouts()).zip(peers);
-        let runner = runner.traced(&options.traces).linked(link);
-        let types = RunnerTypes::new(&runners, &secrets);
+        let whereabouts = joined.as_ref().map(|joined| joined.member.whereabouts());
+        let link = whereabouts.clone().zip(peers);
+        let is_linked = link.is_some();
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
-        let mut lane = Lane::open(Parts {
+        let parts = Parts {
             store,
-            committer: Some(committer),
-            runner: Box::new(runner),
-            types: Arc::new(types),
+            committer: Some(Box::new(WriterThread::start(sender)?)),
+            runner: Box::new(runner.traced(&options.traces).linked(link)),
+            types: Arc::new(RunnerTypes::new(&runners, &secrets)),
             clock: Arc::clone(&clock),
             entropy,
             publish: publisher(changes.clone()),
             options: options.clone(),
             metrics: Arc::clone(&metrics),
             tenure: joined.as_ref().map_or(Tenure::Whole, |joined| joined.tenure(is_linked)),
-        })?;
-        if let Some(joined) = &joined {
-            lane.obey(&joined.first)?;
-        }
-        let recovered = lane.recovered();
-        let whereabouts = joined.as_ref().map(|joined| joined.member.whereabouts());
+        };
+        let mut lane = open_lane(parts, joined.as_ref())?;
         let (words, member) = joined.map(|joined| joined.serve(inbox.clone())).transpose()?.unzip();
-        let (board, closings, leases) = (lane.board(), lane.closings(), lane.leases());
-        let around = (Arc::clone(&clock), Arc::clone(&metrics));
-        let Started { thread, ended, grace } = LaneThread::begin(lane, receiver, around, words)?;
-        let handle = Handle::new(HandleParts {
+        let (board, closings, leases, recovered) = (lane.board(), lane.closings(), lane.leases(), lane.recovered());
+        let Started { thread, ended, grace } = LaneThread::begin(lane, receiver, (&clock, &metrics), words)?;
+        let handle = Handle {
             inbox: inbox.clone(),
-            readers,
+            read: ReadHandle {
+                readers,
+                permits: Arc::default(),
+                machines: Arc::default(),
+                runners,
+                clock,
+                limits: options.limits,
+                approval: Arc::new(options.approval),
+                board,
+                leases,
+                whereabouts,
+            },
             changes,
-            runners,
-            clock,
             secrets,
-            limits: options.limits,
-            approval: Arc::new(options.approval),
-            board,
             closings,
+            backups: Arc::new(Semaphore::new(1)),
             metrics,
-            leases,
             masks,
-            whereabouts,
-        });
+            depths: Depths::default(),
+            local: Asker::default(),
+            reasons: Arc::new(options.reasons),
+        };
         tokio::spawn(report_recovery(handle.clone(), recovered));
         Ok(Engine {
             handle,
@@ -320,7 +325,16 @@ impl Joined {
     }
 }
 
-/// Tells whoever listens. A lane with nobody to tell pays nothing for it.
+/// A lane that has the shards of a node's first heartbeat, where nodes share the store.
+fn open_lane(parts: Parts, joined: Option<&Joined>) -> Result<Lane, Fatal> {
+    let mut lane = Lane::open(parts)?;
+    if let Some(joined) = joined {
+        lane.obey(&joined.first)?;
+    }
+    Ok(lane)
+}
+
+/// Tells listeners. A lane without listeners pays nothing for it.
 fn publisher(changes: broadcast::Sender<Change>) -> Publish {
     Box::new(move |batch: &[Change]| {
         if changes.receiver_count() == 0 {
@@ -336,7 +350,7 @@ fn publisher(changes: broadcast::Sender<Change>) -> Publish {
 /// Says what this process took over from the one before it, once the lane has taken it up.
 async fn report_recovery(handle: Handle, recovered: oneshot::Receiver<usize>) {
     let Ok(interrupted) = recovered.await else { return };
-    if let Ok(census) = handle.census().await {
+    if let Ok(census) = handle.read().census().await {
         let executions: u64 = census.executions.iter().map(|(_, count)| count).sum();
         let interrupted_attempts = u64::try_from(interrupted).unwrap_or(u64::MAX);
         if handle.whereabouts().is_some() {

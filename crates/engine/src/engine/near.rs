@@ -1,9 +1,9 @@
 //! Unknown machines, with the known one that the caller most likely meant.
 
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 use sprag_store::{Page, ReadKind};
 
-use crate::engine::handle::Handle;
+use crate::read::handle::ReadHandle;
 use crate::requests::{Code, Refusal};
 
 /// How many known machines are looked at.
@@ -20,42 +20,30 @@ pub(crate) fn no_machine(name: &str) -> Refusal {
     }
 }
 
-impl Handle {
+impl ReadHandle {
     /// The same answer. A refusal of an unknown machine gets a suggestion.
     pub(crate) async fn suggesting<T>(&self, answer: Result<T, Refusal>) -> Result<T, Refusal> {
         match answer {
-            Err(Refusal {
-                unknown_machine: Some(machine),
-                code,
-                detail,
-                errors,
-                elsewhere,
-            }) => {
-                let refusal = Refusal {
-                    code,
-                    detail,
-                    errors,
-                    elsewhere,
-                    unknown_machine: None,
-                };
-                Err(self.suggest(refusal, &machine).await)
-            }
+            Err(mut refusal) => match refusal.unknown_machine.take() {
+                Some(machine) => Err(suggest(self, refusal, &machine).await),
+                None => Err(refusal),
+            },
             answer => answer,
         }
     }
+}
 
-    async fn suggest(&self, mut refusal: Refusal, machine: &str) -> Refusal {
-        // A store that cannot be read has no suggestion: the refusal is true without one.
-        let known = self.read(ReadKind::Scan, |reader| reader.machines(&Page::first(CANDIDATES_MAX)));
-        let Ok(known) = known.await else {
-            return refusal;
-        };
-        if let Some(near) = nearest(machine, known.rows.iter().map(|row| row.machine.as_str())) {
-            let texts = refusal.errors.iter_mut().map(|(_, detail)| detail);
-            for text in texts.chain([&mut refusal.detail]) {
-                *text = format!("{}; did you mean `{near}`?", text.trim_end_matches(APPLY_FIRST));
-            }
+async fn suggest(handle: &ReadHandle, mut refusal: Refusal, machine: &str) -> Refusal {
+    // A store that cannot be read has no suggestion: the refusal is true without one.
+    let known = handle.query(ReadKind::Scan, |reader| reader.machines(&Page::first(CANDIDATES_MAX)));
+    let Ok(known) = known.await else {
+        return refusal;
+    };
+    if let Some(near) = nearest(machine, known.rows.iter().map(|row| row.machine.as_str())) {
+        let texts = refusal.errors.iter_mut().map(|(_, detail)| detail);
+        for text in texts.chain([&mut refusal.detail]) {
+            *text = format!("{}; did you mean `{near}`?", text.trim_end_matches(APPLY_FIRST));
         }
-        refusal
     }
+    refusal
 }

@@ -4,63 +4,58 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sprag_core::access::Caller;
+use sprag_core::document::source::Format;
 use sprag_core::ids::WorkflowId;
 use sprag_core::operation::approval::Policy;
 use sprag_core::operation::{CatalogFile, read_catalog};
-use sprag_core::source::Format;
 
+use super::asker::Asker;
 use super::handle::Handle;
-use crate::requests::idempotency::Key;
+use crate::requests::Replied;
 use crate::requests::operations::{ApplyCatalog, CatalogApplied, Propose, ResumeWorkflow, WorkflowChanged};
-use crate::requests::{Refusal, Replied};
 
-impl Handle {
+/// The catalog of operations, workflows and their approval.
+#[derive(Clone, Copy)]
+pub struct OperationsHandle<'a>(pub(crate) &'a Handle);
+
+impl OperationsHandle<'_> {
     /// Which plans need approval, and whose.
     pub fn approval_policy(&self) -> &Policy {
-        &self.approval
+        &self.0.read().approval
     }
 
     /// Reads a catalog file, and says everything that is wrong with it by itself.
     pub fn lint_catalog(&self, text: &str, format: Format) -> CatalogFile {
-        read_catalog(text, format, self)
+        read_catalog(text, format, self.0)
     }
 
     /// Applies documents of a catalog, all or none.
-    pub async fn apply_catalog(&self, file: CatalogFile, caller: Caller, key: Option<&Key>) -> Replied<CatalogApplied> {
-        let documents = Arc::new(file.documents);
-        self.ask_once(ApplyCatalog { documents, caller }, key).await
+    pub async fn apply_catalog(&self, file: CatalogFile, asker: &Asker) -> Replied<CatalogApplied> {
+        let request = ApplyCatalog {
+            documents: Arc::new(file.documents),
+            caller: Caller::clone(&asker.caller),
+        };
+        self.0.ask_once(request, asker).await
     }
 
     /// Proposes one operation, or a workflow.
-    pub async fn propose(&self, body: Value, caller: Caller, key: Option<&Key>) -> Replied<WorkflowChanged> {
-        self.ask_once(Propose { body, caller }, key).await
+    pub async fn propose(&self, body: Value, asker: &Asker) -> Replied<WorkflowChanged> {
+        let caller = Caller::clone(&asker.caller);
+        self.0.ask_once(Propose { body, caller }, asker).await
     }
 
     /// Continues a failed workflow from the steps that failed.
-    pub async fn resume_workflow(
-        &self,
-        id: WorkflowId,
-        reason: String,
-        caller: Caller,
-        key: Option<&Key>,
-    ) -> Replied<WorkflowChanged> {
+    pub async fn resume_workflow(&self, id: WorkflowId, reason: String, asker: &Asker) -> Replied<WorkflowChanged> {
         let dead = match self.workflow_letters(id).await {
             Ok(dead) => dead,
-            Err(refusal) => return refused(refusal),
+            Err(refusal) => return Replied::now(Err(refusal)),
         };
         let request = ResumeWorkflow {
             id,
             dead,
             reason,
-            caller,
+            caller: Caller::clone(&asker.caller),
         };
-        self.ask_once(request, key).await
-    }
-}
-
-fn refused(refusal: Refusal) -> Replied<WorkflowChanged> {
-    Replied {
-        answer: Err(refusal),
-        replayed: false,
+        self.0.ask_once(request, asker).await
     }
 }

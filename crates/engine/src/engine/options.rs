@@ -1,5 +1,6 @@
 //! What can be set about an engine. Every bound has a name and a default; reaching one has a named error.
 
+use sprag_core::integrity::audit::VerbSet;
 use sprag_core::operation::approval::Policy;
 
 use crate::decide::alerts::Alert;
@@ -21,7 +22,9 @@ pub struct Options {
     pub approval: Policy,
     /// What is raised when actions that matter die.
     pub alerts: Vec<Alert>,
-    /// Who is told what happened, to draw traces of it; nobody, unless it says otherwise.
+    /// The verbs of the audit that must have a reason.
+    pub reasons: VerbSet,
+    /// Who is told what happened, to draw traces of it; no exporter, unless set.
     pub traces: Traces,
 }
 

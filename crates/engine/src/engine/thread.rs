@@ -48,7 +48,7 @@ impl LaneThread {
     pub(super) fn begin(
         lane: Lane,
         receiver: Receiver<Wake>,
-        (clock, metrics): (Arc<dyn Clock>, Arc<Metrics>),
+        (clock, metrics): (&Arc<dyn Clock>, &Arc<Metrics>),
         words: Option<mpsc::Sender<Word>>,
     ) -> Result<Started, Fatal> {
         let (ended_sender, ended) = watch::channel(None);
@@ -56,8 +56,8 @@ impl LaneThread {
         let thread = Self {
             lane,
             receiver,
-            clock,
-            metrics,
+            clock: Arc::clone(clock),
+            metrics: Arc::clone(metrics),
             grace: grace_receiver,
             words,
             ended: ended_sender,
@@ -183,7 +183,7 @@ fn receive(
     receiver.recv_timeout(sleep)
 }
 
-/// Whether somebody asked the lane to end.
+/// Whether the lane was asked to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Asked,

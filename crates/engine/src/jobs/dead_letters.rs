@@ -1,16 +1,16 @@
-//! Dead letters of other nodes: what the node that runs a job asks of whoever has them, and what it is answered.
+//! Dead letters of other nodes: what the node that runs a job asks of their owners, and their answers.
 //!
-//! A job writes down which letters it asks others about before it asks, and what became of them afterwards. Whoever has a
+//! A job writes down which letters it asks others about before it asks, and what became of them afterwards. The owner of a
 //! letter keeps its answer under the job and the letter, so asking again, after an answer was lost or a node has died,
 //! gives the same answer and does nothing twice.
 
 use serde_json::json;
+use sprag_core::document::json;
 use sprag_core::ids::{ActionId, JobId};
-use sprag_core::json;
 use sprag_core::time::Timestamp;
 use sprag_store::records::{JobResult, Scope};
 
-pub use sprag_wire::{LetterFate as Fate, LettersToRetry as Letters, SettledLetter as Dealt};
+pub use sprag_wire::{LetterFate as Fate, LettersToRetry, SettledLetter};
 
 use crate::requests::RetryDead;
 use crate::requests::idempotency::{Idempotency, Repeats};
@@ -28,8 +28,8 @@ pub struct RetryLetter {
 
 impl RetryLetter {
     /// What is asked about one of the letters.
-    pub fn of(letters: &Letters, letter: ActionId) -> Self {
-        let Letters {
+    pub fn of(letters: &LettersToRetry, letter: ActionId) -> Self {
+        let LettersToRetry {
             job,
             made_at,
             config,
@@ -83,8 +83,8 @@ pub(crate) fn result_of(fate: Fate) -> Option<JobResult> {
 }
 
 /// The same about some of the letters.
-pub(crate) fn only(letters: &Letters, some: Vec<ActionId>) -> Letters {
-    Letters {
+pub(crate) fn only(letters: &LettersToRetry, some: Vec<ActionId>) -> LettersToRetry {
+    LettersToRetry {
         letters: some,
         ..letters.clone()
     }

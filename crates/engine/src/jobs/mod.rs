@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sprag_core::document::patch::Operation;
 use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::ids::{ActionId, JobId};
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
 use sprag_store::Error;
 use sprag_store::records::{self, JobItem, JobResult, JobStatus};
@@ -25,7 +25,7 @@ pub use sprag_wire::Job as JobView;
 
 pub use self::canary::CANARY_MAX;
 pub(crate) use self::canary::{Canary, CanaryState};
-use self::dead_letters::Letters;
+use self::dead_letters::LettersToRetry;
 pub(crate) use self::open::{NextStep, OpenJobs};
 pub(crate) use self::pace::Pace;
 pub use self::pace::RATE_MAX;
@@ -40,7 +40,7 @@ pub(crate) const STEP_ITEMS: usize = 64;
 pub(crate) const STEP_ROWS: usize = 1_000;
 /// How long a job waits for what it asked of other nodes before it asks again, in milliseconds.
 pub(crate) const ANSWER_MILLIS: u64 = 12_000;
-/// How soon it asks again about letters that nobody could be asked about, and looks again at canaries that other nodes
+/// How soon it asks again about letters whose owner could not be asked, and looks again at canaries that other nodes
 /// have, in milliseconds.
 pub(crate) const AGAIN_MILLIS: u64 = 500;
 /// The most items that are forgotten in one step.
@@ -78,7 +78,7 @@ pub(crate) struct Job {
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
     pub(crate) body: Body,
-    /// The canaries that had not ended when somebody last looked. Not stored: a new process looks again.
+    /// The canaries that had not ended when the lane last looked. Not stored: a new process looks again.
     pub(crate) awaited: BTreeSet<ActionId>,
     /// When to look again at canaries, or to ask again about letters, that other nodes have: their ends are not heard
     /// here. Not stored.
@@ -231,8 +231,8 @@ impl Job {
     }
 
     /// What it does to letters.
-    pub(crate) fn letters(&self, letters: Vec<ActionId>) -> Letters {
-        Letters {
+    pub(crate) fn letters(&self, letters: Vec<ActionId>) -> LettersToRetry {
+        LettersToRetry {
             job: self.id,
             made_at: self.created_at,
             config: self.body.config.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sprag_core::ids::{ActionId, JobId};
 use sprag_core::time::Timestamp;
 
-use super::dead_letters::Letters;
+use super::dead_letters::LettersToRetry;
 use super::{ANSWER_MILLIS, Job};
 use crate::requests::JobStep;
 
@@ -24,7 +24,7 @@ pub(crate) struct OpenJobs {
 /// The next step of a job.
 pub(crate) enum NextStep {
     /// Ask other nodes about these dead letters.
-    AskElsewhere(Letters),
+    AskElsewhere(LettersToRetry),
     /// Everything that it needs is known.
     Decide(JobStep),
     /// It needs a page of dead letters.

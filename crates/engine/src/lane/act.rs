@@ -37,7 +37,7 @@ pub(super) fn on_durable(lane: &mut Lane, durable: Durable) {
     start_all(lane, std::mem::take(&mut batch.jobs));
     let consequences = Consequences {
         grants: polls::over(&mut lane.known.queue, lane.time.at.now),
-        demands: batch.statements,
+        demands: batch.demands,
         cancels: batch.cancels,
         abandons: batch.abandons,
     };
@@ -56,6 +56,7 @@ fn note_upkeep(lane: &mut Lane, batch: &Batch) {
     let stored_at = now.max(lane.time.clock.now());
     lane.known.control.is_stored(stored_at);
     lane.effects.board.show(&lane.known.control.switches);
+    lane.effects.board.show_tokens(&lane.known.control.tokens);
     if batch.is_clock_accepted {
         lane.upkeep.order_by_clock();
         // The answer lists the notes that are left: it must not show the one that this settles.

@@ -19,14 +19,14 @@ const PAGE: usize = 500;
 impl Loader<'_> {
     /// Reads what runs elsewhere, where it may not be as it was.
     pub(super) fn refresh_limits(&mut self, owners: &BTreeSet<NodeId>, looked: u64) -> Result<(), Error> {
-        let homes = &mut self.known.queue.permits.homes;
-        if homes.drop_gone(owners, looked) {
-            homes.go_blind();
+        let shared = &mut self.known.queue.permits.shared;
+        if shared.drop_gone(owners, looked) {
+            shared.go_blind();
         }
-        let shards: BTreeSet<ShardId> = if homes.is_blind() {
+        let shards: BTreeSet<ShardId> = if shared.is_blind() {
             (0..self.shards.shards()).map(ShardId).collect()
         } else {
-            homes.orphaned()
+            shared.orphaned()
         };
         let mut running = Vec::new();
         // What runs in shards of this node is known, and no orphan.

@@ -292,11 +292,19 @@ impl Loader<'_> {
         Ok(found)
     }
 
+    /// Reads the ends of the audit's chains, as they are stored.
+    pub(super) fn read_audit_heads(&mut self) -> Result<(), Error> {
+        let heads = self.store.audit_heads()?.into_iter();
+        self.known.audit_heads = heads.map(|head| (ShardId(head.shard), head)).collect();
+        Ok(())
+    }
+
     /// Reads what operators have set, as it is stored.
     pub(super) fn read_control(&mut self) -> Result<(), Error> {
         let stored = StoredControl {
             switches: self.store.facts(FactKind::Switch)?,
             limits: self.store.facts(FactKind::Limit)?,
+            tokens: self.store.facts(FactKind::Token)?,
             marks: self.store.facts(FactKind::Mark)?,
             last_run: self.store.last_run()?,
         };
@@ -314,6 +322,7 @@ impl Loader<'_> {
             queue.set_override(key, Some(overridden.numbers));
         }
         self.board.show(&control.switches);
+        self.board.show_tokens(&control.tokens);
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ mod undo;
 mod upkeep;
 mod walks;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use sprag_core::clock::Clock;
@@ -254,6 +254,7 @@ impl Lane {
             at: &mut self.time.at,
             rules: &self.rules,
             is_recovering: self.backlog.is_recovering(),
+            caller: None,
             slot: None,
         };
         for command in &mut commands {
@@ -469,13 +470,16 @@ impl Lane {
     fn seal(&mut self, open: OpenBatch) -> Sealed {
         let OpenBatch { commands, mut batch } = open;
         let now = self.now();
-        let executions = &self.known.executions;
-        let mut mutations = batch.mutations(|id| executions.get(id));
+        let mut mutations = batch.mutations(|id| self.known.executions.get(id));
+        mutations.extend(
+            self.known
+                .link(std::mem::take(&mut batch.audited), self.shards.shards(), now),
+        );
         mutations.extend(self.upkeep.rows(mutations.is_empty(), now));
         if self.shards.owns_control() {
             mutations.extend(self.known.control.clock.due(now).map(Mutation::PutFact));
         }
-        let changes = batch.changes(|id| executions.get(id));
+        let changes = batch.changes(|id| self.known.executions.get(id));
         let closed = if self.effects.awaits_no_close(&commands) {
             Vec::new()
         } else {
@@ -502,7 +506,7 @@ fn known_at_start(options: &Options, shards: &Shards, tenure: Tenure, clock: Clo
         node: Some(node),
     } = tenure
     {
-        queue.permits.homes.share(node, shards);
+        queue.permits.shared.share(node, shards);
     }
     Known {
         executions: ExecutionCache::new(CACHE_MAX, CACHE_BYTES_MAX),
@@ -512,6 +516,7 @@ fn known_at_start(options: &Options, shards: &Shards, tenure: Tenure, clock: Clo
         control: Control::with_clock(clock),
         jobs: OpenJobs::new(),
         alerts: Vec::new(),
+        audit_heads: BTreeMap::new(),
         found: Found::default(),
         catalog: None,
         set_aside: std::collections::BTreeSet::new(),

@@ -26,6 +26,7 @@ impl Loader<'_> {
     /// What an earlier process left.
     pub(super) fn gather(&mut self) -> Result<(), Error> {
         self.read_control()?;
+        self.read_audit_heads()?;
         self.gather_jobs()?;
         let shards = self.shards;
         shards.all().try_for_each(|shard| self.gather_shard(shard))
@@ -97,6 +98,7 @@ impl Loader<'_> {
     /// it.
     fn derive(&mut self, leased: &BTreeMap<AttemptId, LeasedAttempt>) -> Result<Vec<AttemptRef>, Error> {
         self.read_control()?;
+        self.read_audit_heads()?;
         let shards = self.shards;
         let mut own = Vec::new();
         for shard in shards.all() {

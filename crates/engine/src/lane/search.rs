@@ -135,7 +135,7 @@ fn fail_guilty(lane: &mut Lane, command: Command, error: &Error) -> Option<Comma
     if command.call().has_caller() {
         let refusal = Refusal::new(Code::StoreRefused, error.to_string());
         command.call_mut().refuse(refusal);
-    } else if let Some(execution) = command.call().execution() {
+    } else if let Some(execution) = command.call().route().execution() {
         set_aside(lane, execution, error);
     } else {
         tracing::error!(%error, request = name, "store refused work of the engine's own, dropped");

@@ -104,7 +104,7 @@ fn acquire(lane: &mut Lane, claimed: &[Claimed]) -> Result<(), Error> {
         lane.shards.add(*fence, after_short_run);
         lane.known.timers.follow(fence.shard);
         demand::own_shards(&mut lane.known.queue, lane.shards.all());
-        lane.known.queue.permits.homes.go_blind();
+        lane.known.queue.permits.shared.go_blind();
         tracing::debug!(shard = fence.shard.0, epoch = fence.epoch, "shard acquired");
         lane.loader()?.gather_shard(fence.shard)?;
     }
@@ -116,6 +116,7 @@ fn acquire(lane: &mut Lane, claimed: &[Claimed]) -> Result<(), Error> {
     lane.upkeep.expiry_due = lane.now();
     lane.known.control.swept.clear();
     lane.loader()?.read_control()?;
+    lane.loader()?.read_audit_heads()?;
     // A former owner may have taken actions out of their queues and gone before they joined them again.
     lane.known.control.rejoining = Some(Rejoining::from_the_start());
     recovery::arm_missing(lane)
@@ -248,11 +249,11 @@ impl Loader<'_> {
 fn owns_nothing() -> Refusal {
     Refusal::new(
         Code::ShardMoved,
-        "this node serves no shard just now; try again in a moment",
+        "this node owns no shard at the moment; try again in a moment",
     )
 }
 
 fn out_of_touch() -> Refusal {
-    let detail = "this node is out of touch with its database and may have lost its shards; try again in a moment";
+    let detail = "this node lost contact with its database and may have lost its shards; try again in a moment";
     Refusal::new(Code::ShardMoved, detail)
 }

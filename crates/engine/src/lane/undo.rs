@@ -80,7 +80,7 @@ fn fenced(lane: &mut Lane, error: &Error) -> FencedShard {
         FencedShard::WholeStore
     } else if lane.shards.has(*shard) {
         FencedShard::Own
-    } else if lane.known.queue.permits.homes.void(Some(*shard)) {
+    } else if lane.known.queue.permits.shared.void(Some(*shard)) {
         FencedShard::LimitOwner
     } else {
         FencedShard::Other

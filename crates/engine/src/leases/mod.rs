@@ -8,9 +8,9 @@ pub(crate) mod table;
 
 use serde_json::{Value, json};
 use sprag_core::action::{Outcome, Route};
+use sprag_core::document::json;
 use sprag_core::expression::template::{self, Frozen};
 use sprag_core::ids::AttemptId;
-use sprag_core::json;
 use sprag_store::records::Scope;
 use tokio::sync::oneshot;
 
@@ -33,7 +33,7 @@ const FRAME_BYTES: usize = 512;
 pub const NAMES_MAX: usize = 100;
 /// The longest lease between two heartbeats, in seconds: an hour.
 pub const LEASE_SECONDS_MAX: u64 = 3_600;
-/// The lease of whoever does not say, in seconds.
+/// The lease of a program that names none, in seconds.
 pub const LEASE_SECONDS_DEFAULT: u64 = 60;
 
 /// Which work a program takes.

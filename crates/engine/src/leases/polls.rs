@@ -1,4 +1,4 @@
-//! Programs that wait for work: hands that are there only while somebody asks.
+//! Programs that wait for work: runners that exist only while a program asks.
 //!
 //! A program asks for a while and for so many attempts at most. An action that is for it takes a place; once its attempt
 //! is durable it is granted, and when everything that took a place in a poll is granted or given back, the poll is over.
@@ -18,7 +18,7 @@ use crate::queue::{Dispatcher, Lack};
 use crate::read::view::{Waiting, WaitingFor};
 use crate::requests::Replied;
 
-/// How many different things that were asked for are remembered, for those who wonder why nobody asks.
+/// How many different things that were asked for are remembered, to explain why no program asks.
 const ASKED_MAX: usize = 1_000;
 
 /// One poll of one process.
@@ -47,7 +47,7 @@ impl Waiter {
         self.taken + self.granted.len() < self.poll.max && !self.is_full && !self.has_gone()
     }
 
-    /// Nobody waits for the answer any more.
+    /// No program waits for the answer any more.
     fn has_gone(&self) -> bool {
         self.reply.as_ref().is_some_and(oneshot::Sender::is_closed)
     }
@@ -74,7 +74,7 @@ pub(crate) struct Polls {
     waiting: BTreeMap<PollId, Waiter>,
     drawn: u64,
     taken: BTreeMap<AttemptId, Place>,
-    /// When somebody last asked for what.
+    /// When a program last asked for what.
     asked: BTreeMap<Wants, Timestamp>,
     /// Since when this process can know.
     began: Timestamp,
@@ -119,7 +119,7 @@ impl Polls {
         }
     }
 
-    /// Somebody who takes such work and has room: of several, who has least.
+    /// A program that takes such work and has room: of several, the one with the least.
     pub(crate) fn find(&self, route: &Route) -> Option<PollId> {
         let takes = |(_, waiter): &(&PollId, &Waiter)| waiter.has_room() && waiter.poll.wants.takes(route);
         let found = self.waiting.iter().filter(takes);
@@ -161,7 +161,7 @@ impl Polls {
         (!waiter.has_gone()).then_some(*poll)
     }
 
-    /// On which terms the attempt is somebody's: who they are, and the milliseconds of each lease.
+    /// On which terms a program holds the attempt: which one, and the milliseconds of each lease.
     pub(crate) fn terms(&self, attempt: AttemptId) -> Option<(Option<String>, u64)> {
         let waiter = self.waiting.get(&self.taken.get(&attempt)?.poll)?;
         Some((waiter.poll.wants.runner.clone(), waiter.poll.lease_millis))
@@ -187,7 +187,7 @@ impl Polls {
         }
     }
 
-    /// The attempt ended before it was handed over: nobody is given it any more.
+    /// The attempt ended before it was handed over: no program is given it any more.
     pub(crate) fn withdraw(&mut self, attempt: AttemptId) {
         for waiter in self.waiting.values_mut() {
             waiter.granted.retain(|job| job.attempt.attempt != attempt);
@@ -218,7 +218,7 @@ impl Polls {
         waiting.map(|waiter| waiter.until).min()
     }
 
-    /// The batch was not written: what took a place in it did not begin, and whoever asked in it was told.
+    /// The batch was not written: what took a place in it did not begin, and the callers in it were told.
     pub(crate) fn forget(&mut self) {
         self.taken.clear();
         self.waiting.retain(|_, waiter| waiter.reply.is_some());
@@ -230,7 +230,7 @@ impl Polls {
         }
     }
 
-    /// Nothing more starts. Whoever waits for nothing hears that the engine goes down.
+    /// Nothing more starts. Programs that wait are told that the engine goes down.
     pub(crate) fn close(&mut self) {
         self.waiting.retain(|_, waiter| !waiter.granted.is_empty());
     }
@@ -245,7 +245,7 @@ impl Polls {
         }
     }
 
-    /// When somebody last asked for such work, as far as this process knows.
+    /// When a program last asked for such work, as far as this process knows.
     fn last_asked(&self, route: &Route) -> Timestamp {
         let asked = self.asked.iter().filter(|(wants, _)| wants.takes(route));
         asked.map(|(_, at)| *at).max().unwrap_or(self.began)

@@ -1,7 +1,7 @@
 //! The attempts that programs outside this process hold, and until when.
 //!
 //! The lane alone writes here; readers look. What stands here is derived from stored attempts and from heartbeats, which
-//! are not stored: whoever takes over grants one full lease anew, so nobody loses an attempt to a restart.
+//! are not stored: a new process grants one full lease anew, so no program loses an attempt to a restart.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,14 +12,14 @@ use sprag_core::time::Timestamp;
 
 use crate::requests::AttemptRef;
 
-/// An attempt that is somebody's.
+/// An attempt that a program holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeasedAttempt {
     /// Where it is to be found.
     pub(crate) at: AttemptRef,
     /// Whose, until when.
     pub(crate) lease: Lease,
-    /// Somebody asked for it to stop.
+    /// A caller asked it to stop.
     pub(crate) cancel_requested: bool,
 }
 
@@ -32,22 +32,22 @@ impl Leases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An attempt is somebody's from now on.
+    /// A program holds an attempt from now on.
     pub(crate) fn hold(&self, leased: LeasedAttempt) {
         self.lock().insert(leased.at.attempt, leased);
     }
 
-    /// The attempt, if it is somebody's.
+    /// The attempt, if a program holds it.
     pub(crate) fn get(&self, attempt: AttemptId) -> Option<LeasedAttempt> {
         self.lock().get(&attempt).cloned()
     }
 
-    /// Until when the attempt is somebody's.
+    /// Until when a program holds the attempt.
     pub(crate) fn until(&self, attempt: AttemptId) -> Option<Timestamp> {
         self.lock().get(&attempt).map(|held| held.lease.until)
     }
 
-    /// Whoever holds the attempt gives a sign of life: one full lease from now.
+    /// The program that holds the attempt sends a heartbeat: one full lease from now.
     pub(crate) fn renew(&self, attempt: AttemptId, now: Timestamp) -> Option<LeasedAttempt> {
         let mut leases = self.lock();
         let held = leases.get_mut(&attempt)?;
@@ -55,14 +55,14 @@ impl Leases {
         Some(held.clone())
     }
 
-    /// Whoever holds the attempt is to hear that it should stop.
+    /// The program that holds the attempt is to hear that it should stop.
     pub(crate) fn ask_to_stop(&self, attempt: AttemptId) {
         if let Some(held) = self.lock().get_mut(&attempt) {
             held.cancel_requested = true;
         }
     }
 
-    /// The attempt is over. Says whether it was somebody's.
+    /// The attempt is over. Says whether a program held it.
     pub(crate) fn end(&self, attempt: AttemptId) -> bool {
         self.lock().remove(&attempt).is_some()
     }
@@ -72,7 +72,7 @@ impl Leases {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Those that are somebody else's to watch now.
+    /// Those that another node watches now.
     pub(crate) fn drop_where(&self, goes: impl Fn(AttemptId) -> bool) {
         self.lock().retain(|attempt, _| !goes(*attempt));
     }

@@ -1,4 +1,4 @@
-//! Limits per key across nodes: what a node says to the home of a key, and what it is allowed in return.
+//! Limits per key across nodes: what a node says to the owner of a key, and what it is allowed in return.
 //!
 //! A key has a home: the shard of its hash. The owner of that shard counts the attempts of all nodes under it and allows
 //! each so many at once. A node that lives elsewhere states what it holds and how many more it wants; the answer says how
@@ -15,49 +15,49 @@ use sprag_store::{Fence, ShardId};
 
 pub(crate) use self::overrides::define;
 pub use self::overrides::{LimitKey, LimitView, Numbers, Override};
-pub use sprag_wire::{LimitDemand as Statement, LimitGrant as Allowed};
+pub use sprag_wire::{LimitDemand, LimitGrant};
 
-use crate::jobs::dead_letters::{Dealt, Letters};
+use crate::jobs::dead_letters::{LettersToRetry, SettledLetter};
 
-/// The slot whose shard is the home of a limit's key.
-pub fn home_of(key: &str) -> Slot {
+/// The slot whose shard is the owner of a limit's key.
+pub fn owner_slot(key: &str) -> Slot {
     Slot::of_key("limit", key)
 }
 
 /// What a commit carries that begins an attempt under a grant.
-pub(crate) fn fence_of(grant: &Allowed) -> Fence {
+pub(crate) fn fence_of(grant: &LimitGrant) -> Fence {
     Fence {
         shard: ShardId(grant.shard),
         epoch: grant.epoch,
     }
 }
 
-/// The answer to a statement, for the lane that made it.
+/// The answer to a demand, for the lane that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct GrantReceived {
     /// The limit it was about.
     pub limit: LimitUse,
-    /// Which statement.
+    /// Which demand.
     pub number: u64,
-    /// What is allowed; none where nobody could be asked.
-    pub allowed: Option<Allowed>,
+    /// What is allowed; none where the owner could not be asked.
+    pub allowed: Option<LimitGrant>,
 }
 
 /// The way to other nodes. `advertise` is where one is reached, and `token` what nodes show each other.
 pub trait Peers: Send + Sync {
-    /// Says something to the node at the home of a limit, and waits for its answer.
-    fn state<'a>(
+    /// Says something to the node at the owner of a limit, and waits for its answer.
+    fn demand<'a>(
         &'a self,
         advertise: &'a str,
         token: &'a str,
-        statement: &'a Statement,
-    ) -> BoxFuture<'a, Result<Allowed, String>>;
+        demand: &'a LimitDemand,
+    ) -> BoxFuture<'a, Result<LimitGrant, String>>;
 
     /// Has a node deal with dead letters that a job of this one is about, and waits for its answer.
-    fn deal<'a>(
+    fn settle<'a>(
         &'a self,
         advertise: &'a str,
         token: &'a str,
-        letters: &'a Letters,
-    ) -> BoxFuture<'a, Result<Vec<Dealt>, String>>;
+        letters: &'a LettersToRetry,
+    ) -> BoxFuture<'a, Result<Vec<SettledLetter>, String>>;
 }

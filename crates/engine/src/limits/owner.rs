@@ -1,6 +1,6 @@
-//! Keys whose home is here, and what this node may have under keys whose home is elsewhere (see [`crate::limits`]).
+//! Keys that this node owns, and what this node may have under keys that another node owns (see [`crate::limits`]).
 //!
-//! Nothing here is stored: what runs is, and whoever becomes the home of a key reads it. Until somebody accounts for it,
+//! Nothing here is stored: running attempts are, and a new owner of a key reads them. Until a node accounts for it,
 //! an attempt that runs in a shard of another node is an orphan and counts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::traits::shard_of;
 use sprag_store::{Fence, ShardId};
 
-use crate::limits::{Heard, Statement, fence_of, home_of};
+use crate::limits::{GrantReceived, LimitDemand, fence_of, owner_slot};
 
 /// How many more a node asks for at once.
 pub(crate) const WANTS_MAX: u32 = 64;
@@ -21,7 +21,7 @@ const ALLOWED_MILLIS: u64 = 5_000;
 const RENEW_MILLIS: u64 = 1_500;
 /// How long a node waits for an answer before it says it again, in milliseconds.
 const ANSWER_MILLIS: u64 = 2_000;
-/// How long it waits when nobody could be asked, in milliseconds.
+/// How long it waits when the owner could not be asked, in milliseconds.
 const UNHEARD_MILLIS: u64 = 300;
 /// How soon a node asks again for what others have, in milliseconds.
 pub(crate) const AGAIN_MILLIS: u64 = 150;
@@ -30,7 +30,7 @@ const MISSED_MILLIS: u64 = 1_200;
 /// A node that wanted more and was not heard again for so long does not wait any more, in milliseconds.
 const WAIT_KEPT_MILLIS: u64 = 1_000;
 
-/// What another node has under a limit whose home is here.
+/// What another node has under a limit that this node owns.
 #[derive(Debug)]
 struct Theirs {
     node: NodeId,
@@ -67,7 +67,7 @@ struct Asked {
     full: u32,
 }
 
-/// What this node may have under a limit whose home is elsewhere.
+/// What this node may have under a limit that another node owns.
 #[derive(Debug)]
 pub(crate) struct Quota {
     limit: LimitUse,
@@ -138,7 +138,7 @@ impl Quota {
 
 /// What is under a key across nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Homes {
+pub(crate) struct SharedLimits {
     /// This node, where others share the store.
     me: Option<NodeId>,
     shards: u32,
@@ -147,13 +147,13 @@ pub(crate) struct Homes {
     orphans: BTreeMap<String, BTreeSet<AttemptId>>,
     quotas: BTreeMap<String, Vec<Quota>>,
     numbers: u64,
-    /// What runs elsewhere under keys whose home is here is not known: nothing is allowed until it is.
+    /// What runs elsewhere under keys that this node owns is not known: nothing is allowed until it is.
     is_blind: bool,
     /// Keys under which this node began last, and not another.
     ours_last: BTreeSet<String>,
 }
 
-impl Homes {
+impl SharedLimits {
     /// Others share the store.
     pub(crate) fn share(&mut self, me: NodeId, shards: u32) {
         self.me = Some(me);
@@ -165,18 +165,18 @@ impl Homes {
         self.me == Some(node)
     }
 
-    /// The shards of this node, as they are now. What was known of keys whose home went is not known any more.
+    /// The shards of this node, as they are now. What was known of keys whose owner changed is not known any more.
     pub(crate) fn here(&mut self, here: impl Iterator<Item = ShardId>) {
         self.here = here.collect();
         let shards = self.shards;
-        let is_here = |key: &String| self.here.contains(&shard_of(home_of(key), shards));
+        let is_here = |key: &String| self.here.contains(&shard_of(owner_slot(key), shards));
         self.theirs.retain(|key, _| is_here(key));
         self.orphans.retain(|key, _| is_here(key));
         self.quotas.retain(|key, _| !is_here(key));
     }
 
     fn shard(&self, key: &str) -> ShardId {
-        shard_of(home_of(key), self.shards)
+        shard_of(owner_slot(key), self.shards)
     }
 
     /// Whether this node counts under a key.
@@ -184,57 +184,57 @@ impl Homes {
         self.me.is_none() || self.here.contains(&self.shard(key))
     }
 
-    /// The home of a key, where others share the store.
-    pub(crate) fn home(&self, key: &str) -> Option<ShardId> {
+    /// The owner of a key, where others share the store.
+    pub(crate) fn owner(&self, key: &str) -> Option<ShardId> {
         self.me.map(|_| self.shard(key))
     }
 
-    /// Whether it is not known what runs elsewhere under keys whose home is here.
+    /// Whether it is not known what runs elsewhere under keys that this node owns.
     pub(crate) fn is_blind(&self) -> bool {
         self.is_blind
     }
 
-    /// It is not known any more, until somebody has looked.
+    /// It is not known any more, until the lane has read it.
     pub(crate) fn go_blind(&mut self) {
         self.is_blind = self.me.is_some();
     }
 
-    /// How many attempts of others count under a key whose home is here.
+    /// How many attempts of others count under a key that this node owns.
     pub(crate) fn elsewhere(&self, key: &str) -> usize {
         let theirs = self.theirs.get(key).into_iter().flatten().map(Theirs::total);
         theirs.sum::<usize>() + self.orphans.get(key).map_or(0, BTreeSet::len)
     }
 
-    /// Whether the next of a key whose home is here is another node's: one waits, and this one had the last.
+    /// Whether the next of a key that this node owns is another node's: one waits, and this one had the last.
     pub(crate) fn is_theirs_next(&self, key: &str, now: Timestamp) -> bool {
         let mut theirs = self.theirs.get(key).into_iter().flatten();
         self.ours_last.contains(key) && theirs.any(|theirs| theirs.waits_at(now))
     }
 
-    /// Whether this node, and not another, began last under a key whose home is here.
+    /// Whether this node, and not another, began last under a key that this node owns.
     pub(crate) fn is_ours_last(&self, key: &str) -> bool {
         self.ours_last.contains(key)
     }
 
-    /// This node begins one under a key whose home is here.
+    /// This node begins one under a key that this node owns.
     pub(crate) fn took(&mut self, key: &str) {
         if self.me.is_some() {
             self.ours_last.insert(key.to_owned());
         }
     }
 
-    // The home's side.
+    // The owner's side.
 
     /// Takes down what another node says, and says how much of what counts under the key is its own, with how many others
     /// waited longer. None for what was said before something that is known already.
-    pub(crate) fn hear(&mut self, said: &Statement, now: Timestamp, micros: u64) -> Option<usize> {
-        let key = &said.limit.key;
+    pub(crate) fn take_demand(&mut self, demand: &LimitDemand, now: Timestamp, micros: u64) -> Option<usize> {
+        let key = &demand.limit.key;
         let all = self.theirs.entry(key.clone()).or_default();
-        let is_it = |known: &Theirs| known.node == said.node && known.limit == said.limit;
+        let is_it = |known: &Theirs| known.node == demand.node && known.limit == demand.limit;
         let place = all.iter().position(is_it).unwrap_or_else(|| {
             all.push(Theirs {
-                node: said.node,
-                limit: said.limit.clone(),
+                node: demand.node,
+                limit: demand.limit.clone(),
                 number: 0,
                 holds: BTreeSet::new(),
                 spare: 0,
@@ -245,47 +245,47 @@ impl Homes {
             all.len() - 1
         });
         let known = all.get_mut(place)?;
-        if known.number >= said.number {
+        if known.number >= demand.number {
             return None;
         }
-        known.number = said.number;
-        known.holds = said.holds.iter().copied().collect();
-        known.spare = said.spare;
+        known.number = demand.number;
+        known.holds = demand.holds.iter().copied().collect();
+        known.spare = demand.spare;
         known.heard_at = now;
         known.heard = micros;
-        known.waits = (said.wants > 0).then(|| known.waits.unwrap_or(now));
+        known.waits = (demand.wants > 0).then(|| known.waits.unwrap_or(now));
         let since = known.waits;
         let waits = |other: &&Theirs| !is_it(other) && other.waits_at(now) && other.waits < since;
         let earlier = all.iter().filter(waits).count();
         let orphans = self.orphans.entry(key.clone()).or_default();
-        orphans.extend(&said.left);
-        orphans.retain(|attempt| !said.holds.contains(attempt));
+        orphans.extend(&demand.left);
+        orphans.retain(|attempt| !demand.holds.contains(attempt));
         Some(earlier)
     }
 
     /// Allows a node that was heard so many more, or takes back what it has spare. Says how many it may have in all.
-    pub(crate) fn allow(&mut self, said: &Statement, more: u32, over: u32) -> u32 {
-        let is_it = |known: &&mut Theirs| known.node == said.node && known.limit == said.limit;
-        let all = self.theirs.get_mut(&said.limit.key);
+    pub(crate) fn grant(&mut self, demand: &LimitDemand, more: u32, over: u32) -> u32 {
+        let is_it = |known: &&mut Theirs| known.node == demand.node && known.limit == demand.limit;
+        let all = self.theirs.get_mut(&demand.limit.key);
         let Some(known) = all.into_iter().flatten().find(is_it) else {
             return 0;
         };
         let cut = known.spare.min(over);
         known.spare = known.spare - cut + more;
-        if more >= said.wants {
+        if more >= demand.wants {
             known.waits = None;
         }
         if more > 0 {
-            self.ours_last.remove(&said.limit.key);
+            self.ours_last.remove(&demand.limit.key);
         }
         let total = u32::try_from(known.total()).unwrap_or(u32::MAX);
         total.saturating_sub(over - cut)
     }
 
     /// Whether another node than this one waits under a key.
-    pub(crate) fn is_wanted(&self, said: &Statement, now: Timestamp) -> bool {
-        let mut theirs = self.theirs.get(&said.limit.key).into_iter().flatten();
-        theirs.any(|theirs| theirs.node != said.node && theirs.waits_at(now))
+    pub(crate) fn is_wanted(&self, demand: &LimitDemand, now: Timestamp) -> bool {
+        let mut theirs = self.theirs.get(&demand.limit.key).into_iter().flatten();
+        theirs.any(|theirs| theirs.node != demand.node && theirs.waits_at(now))
     }
 
     /// Forgets what nodes said that own nothing any more, unless they said it after that was looked up. Says whether any
@@ -305,7 +305,7 @@ impl Homes {
         attempts.map(|attempt| shard_of(attempt.slot(), self.shards)).collect()
     }
 
-    /// What runs in shards of others under keys whose home is here: those that nobody accounts for are orphans.
+    /// What runs in shards of others under keys that this node owns: those that no node accounts for are orphans.
     pub(crate) fn found(&mut self, looked_at: &BTreeSet<ShardId>, running: &[(AttemptId, Vec<LimitUse>)]) {
         self.is_blind = false;
         let shards = self.shards;
@@ -350,7 +350,7 @@ impl Homes {
         }
     }
 
-    // The side of whoever asks.
+    // The side of the node that asks.
 
     fn quota(&mut self, limit: &LimitUse) -> &mut Quota {
         let all = self.quotas.entry(limit.key.clone()).or_default();
@@ -373,7 +373,7 @@ impl Homes {
         }
     }
 
-    /// Whether another attempt may begin beside `held` under a limit whose home is elsewhere.
+    /// Whether another attempt may begin beside `held` under a limit that another node owns.
     pub(crate) fn has_room(&mut self, limit: &LimitUse, held: usize, is_paced: bool, now: Timestamp) -> bool {
         let quota = self.quota(limit);
         quota.is_paced = is_paced;
@@ -384,7 +384,7 @@ impl Homes {
         has_room
     }
 
-    /// The limits whose home is elsewhere that this node has had to do with.
+    /// The limits that another node owns that this node has had to do with.
     pub(crate) fn limits(&self) -> impl Iterator<Item = &LimitUse> {
         self.quotas.values().flatten().map(|quota| &quota.limit)
     }
@@ -395,7 +395,7 @@ impl Homes {
         quotas.any(|quota| quota.limit == *limit && now < quota.missed_until)
     }
 
-    /// The fence under which this node may begin attempts of a limit whose home is elsewhere.
+    /// The fence under which this node may begin attempts of a limit that another node owns.
     pub(crate) fn fence(&self, limit: &LimitUse) -> Option<Fence> {
         let mut quotas = self.quotas.get(&limit.key).into_iter().flatten();
         quotas.find(|quota| quota.limit == *limit)?.fence
@@ -414,15 +414,15 @@ impl Homes {
         }
     }
 
-    /// What this node says now to the homes of keys elsewhere; `state` tells of a limit which attempts are under way and
+    /// What this node says now to the owners of keys elsewhere; `state` tells of a limit which attempts are under way and
     /// how many more are wanted.
-    pub(crate) fn statements(
+    pub(crate) fn demands(
         &mut self,
         now: Timestamp,
         state: impl Fn(&LimitUse) -> (Vec<AttemptId>, u32),
-    ) -> Vec<Statement> {
+    ) -> Vec<LimitDemand> {
         let Some(node) = self.me else { return Vec::new() };
-        let mut said = Vec::new();
+        let mut demands = Vec::new();
         for quota in self.quotas.values_mut().flatten() {
             let (holds, wants) = state(&quota.limit);
             if quota.due(holds.len(), wants).is_none_or(|due| due > now) {
@@ -444,7 +444,7 @@ impl Homes {
             });
             quota.stated_at = now;
             quota.is_due = false;
-            said.push(Statement {
+            demands.push(LimitDemand {
                 node,
                 number: self.numbers,
                 limit: quota.limit.clone(),
@@ -454,11 +454,11 @@ impl Homes {
                 wants,
             });
         }
-        said
+        demands
     }
 
     /// When the next statement is due.
-    pub(crate) fn next_statement(&self, state: impl Fn(&LimitUse) -> (Vec<AttemptId>, u32)) -> Option<Timestamp> {
+    pub(crate) fn next_demand(&self, state: impl Fn(&LimitUse) -> (Vec<AttemptId>, u32)) -> Option<Timestamp> {
         let quotas = self.quotas.values().flatten();
         let due = quotas.filter_map(|quota| {
             let (holds, wants) = state(&quota.limit);
@@ -468,8 +468,8 @@ impl Homes {
     }
 
     /// The answer to a statement. Says whether more may begin than before.
-    pub(crate) fn answered(&mut self, heard: &Heard, now: Timestamp) -> bool {
-        let Heard { limit, number, allowed } = heard;
+    pub(crate) fn answered(&mut self, received: &GrantReceived, now: Timestamp) -> bool {
+        let GrantReceived { limit, number, allowed } = received;
         let Some(quotas) = self.quotas.get_mut(&limit.key) else {
             return false;
         };
@@ -491,13 +491,13 @@ impl Homes {
         quota.fence = Some(fence_of(allowed));
         quota.until = asked.since.plus(ALLOWED_MILLIS);
         quota.is_wanted = allowed.is_wanted;
-        // Whoever has all that it wanted may want more at once.
+        // A node that has all that it wanted may want more at once.
         let is_full = allowed.most >= asked.full;
         quota.again_at = if is_full { now } else { now.plus(allowed.again_millis) };
         true
     }
 
-    /// What was allowed does not count any more: whoever allowed it may not be the home any more.
+    /// Grants do not count any more: the node that gave them may not be the owner any more.
     pub(crate) fn void(&mut self, shard: Option<ShardId>) -> bool {
         let mut any = false;
         let quotas = self.quotas.values_mut().flatten();

@@ -1,9 +1,10 @@
-//! What operators set for everybody: kill switches and overrides of limits.
+//! What operators set for everybody: kill switches, overrides of limits and tokens.
 //!
-//! Both are facts of the control shard, durable before they are answered and in force from the next attempt on. The
+//! All are facts of the control shard, durable before they are answered and in force from the next attempt on. The
 //! lane keeps them in memory; after a batch that was not written they are read again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +20,7 @@ use crate::limits::Override;
 
 pub use super::scope::{ParseScopeError, Scope};
 pub use super::switch::{Mode, Switch, Switches};
+use super::tokens::Tokens;
 pub use sprag_wire::Switch as SwitchView;
 
 /// Switches at a time.
@@ -82,6 +84,8 @@ pub(crate) const RETENTION: &str = "retention";
 pub(crate) struct Control {
     pub(crate) switches: Switches,
     pub(crate) overrides: BTreeMap<String, Override>,
+    /// Shared with those who check tokens.
+    pub(crate) tokens: Arc<Tokens>,
     pub(crate) rejoining: Option<Rejoining>,
     pub(crate) sweep: Option<Sweep>,
     /// Since when switches are stored, or were so when this lane first saw them.
@@ -100,6 +104,7 @@ pub(crate) struct Control {
 pub(crate) struct StoredControl {
     pub(crate) switches: Vec<Fact>,
     pub(crate) limits: Vec<Fact>,
+    pub(crate) tokens: Vec<Fact>,
     pub(crate) marks: Vec<Fact>,
     pub(crate) last_run: Option<ProcessRun>,
 }
@@ -109,6 +114,7 @@ impl Default for Control {
         Self {
             switches: Switches::default(),
             overrides: BTreeMap::new(),
+            tokens: Arc::default(),
             rejoining: None,
             sweep: None,
             stored: BTreeMap::new(),
@@ -134,6 +140,7 @@ impl Control {
         let StoredControl {
             switches,
             limits,
+            tokens,
             marks,
             last_run,
         } = stored;
@@ -144,6 +151,7 @@ impl Control {
         for fact in limits {
             control.overrides.insert(fact.key.clone(), body(fact)?);
         }
+        control.tokens = Arc::new(read_tokens(tokens)?);
         for fact in marks {
             match fact.key.as_str() {
                 REJOIN => control.rejoining = Some(Rejoining::from_the_start()),
@@ -171,6 +179,9 @@ impl Control {
         self.swept = std::mem::take(&mut before.swept);
         self.stored = std::mem::take(&mut before.stored);
         self.clock.inherit(&before.clock);
+        if self.tokens == before.tokens {
+            self.tokens = Arc::clone(&before.tokens);
+        }
     }
 
     /// Whether a switch has been stored for so many milliseconds.
@@ -192,6 +203,14 @@ impl Control {
             after: None,
         });
     }
+}
+
+fn read_tokens(facts: &[Fact]) -> Result<Tokens, Error> {
+    let mut tokens = Tokens::default();
+    for fact in facts {
+        tokens.put(body(fact)?);
+    }
+    Ok(tokens)
 }
 
 /// A fact as it is stored.

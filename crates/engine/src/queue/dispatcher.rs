@@ -7,8 +7,8 @@ use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Mint};
 use sprag_core::time::Timestamp;
 use sprag_store::traits::{ReadyKey, ReadyRef};
 
+use super::action_queue::{ActionQueue, LINE_MAX, Numbers};
 use super::circuit::{CircuitOptions, Circuits};
-use super::line::{LINE_MAX, Line, Numbers};
 use super::permits::{Caps, Lack, Need, Permits};
 
 use super::control::Switches;
@@ -50,7 +50,7 @@ pub(crate) struct Suspect {
 /// Decides which queued action starts next.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
-    pub(crate) lines: BTreeMap<String, Line>,
+    pub(crate) lines: BTreeMap<String, ActionQueue>,
     /// Lines that may start: by rank of their head, then by turn.
     eligible: BTreeMap<(u8, u64), String>,
     place_of: BTreeMap<String, (u8, u64)>,
@@ -157,7 +157,10 @@ impl Dispatcher {
             return;
         }
         let name = action.line();
-        let line = self.lines.entry(name.clone()).or_insert_with(|| Line::of(action));
+        let line = self
+            .lines
+            .entry(name.clone())
+            .or_insert_with(|| ActionQueue::of(action));
         line.learn(action);
         let key = ReadyKey {
             priority: action.priority,
@@ -329,7 +332,7 @@ impl Dispatcher {
         }
         let poll = self.polls.taken_from(attempt);
         if action.body.runner.is_some() && poll.is_none() {
-            // Whoever asked for it has gone: it waits for the next.
+            // The program that asked for it has gone: it waits for the next.
             self.release(attempt);
             self.join(action);
             return None;
@@ -443,7 +446,7 @@ impl Dispatcher {
     pub(crate) fn next_wake(&self) -> Option<Timestamp> {
         let times = self.parked.keys().filter_map(|lack| match lack {
             Lack::Rate(_, until) | Lack::Circuit(_, until) => Some(*until),
-            Lack::Total | Lack::Type(_) | Lack::Key(_) | Lack::Home(_) | Lack::Switch(_) | Lack::Runner(_) => None,
+            Lack::Total | Lack::Type(_) | Lack::Key(_) | Lack::Grant(_) | Lack::Switch(_) | Lack::Runner(_) => None,
         });
         // One whose time has come waits for what is under way to end, not for the clock.
         let suspects = self.suspects.values().map(|suspect| suspect.not_before);
@@ -461,7 +464,7 @@ impl Dispatcher {
             until,
         };
         match self.lack_of.get(&action.line()) {
-            Some(Lack::Key(key) | Lack::Home(key)) => waiting(WaitingFor::Permit, key.clone(), None),
+            Some(Lack::Key(key) | Lack::Grant(key)) => waiting(WaitingFor::Permit, key.clone(), None),
             Some(Lack::Type(kind)) => waiting(WaitingFor::Permit, kind.clone(), None),
             Some(Lack::Rate(key, until)) => waiting(WaitingFor::Rate, key.clone(), Some(*until)),
             Some(Lack::Circuit(destination, until)) => waiting(WaitingFor::Circuit, destination.clone(), Some(*until)),

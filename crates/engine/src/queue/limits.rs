@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::action_queue::Numbers as Known;
 use super::dispatcher::Dispatcher;
-use super::line::Numbers as Known;
 use super::permits::Lack;
 use crate::limits::{LimitKey, Numbers, define};
 
@@ -13,7 +13,7 @@ impl Dispatcher {
     pub(crate) fn set_override(&mut self, key: &str, numbers: Option<Numbers>) {
         self.permits.set_override(key, numbers);
         self.unpark_where(
-            |lack| matches!(lack, Lack::Key(held) | Lack::Home(held) | Lack::Rate(held, _) if held == key),
+            |lack| matches!(lack, Lack::Key(held) | Lack::Grant(held) | Lack::Rate(held, _) if held == key),
         );
     }
 

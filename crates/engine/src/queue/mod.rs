@@ -5,11 +5,11 @@
 //! Everything here is derived from stored actions and running attempts: it is rebuilt on start and never written.
 //! Switches and overrides, which operators set, are in [`control`].
 
+mod action_queue;
 mod circuit;
 pub mod control;
 mod dispatcher;
 mod limits;
-mod line;
 mod permits;
 mod rate;
 mod recent;
@@ -17,10 +17,11 @@ mod scope;
 mod shards;
 mod status;
 mod switch;
+pub mod tokens;
 
+pub(crate) use self::action_queue::{ActionQueue, LINE_MAX};
 pub use self::circuit::CircuitOptions;
 pub(crate) use self::dispatcher::Dispatcher;
-pub(crate) use self::line::{LINE_MAX, Line};
 pub use self::permits::Caps;
 pub(crate) use self::permits::{Allowance, Lack};
 pub(crate) use self::status::line_named;

@@ -9,8 +9,8 @@ use sprag_core::ids::{AttemptId, SwitchId};
 use sprag_core::time::Timestamp;
 
 use super::rate::Bucket;
-use crate::limits::owner::{AGAIN_MILLIS, Homes};
-use crate::limits::{Numbers, Statement};
+use crate::limits::owner::{AGAIN_MILLIS, SharedLimits};
+use crate::limits::{LimitDemand, Numbers};
 
 /// Attempts at once on this node, in all, unless configured.
 const TOTAL_DEFAULT: usize = 1_024;
@@ -49,8 +49,8 @@ pub(crate) enum Lack {
     Type(String),
     /// The key is at its concurrency.
     Key(String),
-    /// The home of the key is elsewhere, and has not allowed it yet.
-    Home(String),
+    /// The owner of the key is elsewhere, and has not allowed it yet.
+    Grant(String),
     /// The key's rate is used up until then.
     Rate(String, Timestamp),
     /// The destination is failing; one may try then.
@@ -72,7 +72,7 @@ pub(crate) struct Permits {
     /// What operators say instead of definitions, by key.
     overrides: BTreeMap<String, Numbers>,
     /// Keys across nodes.
-    pub(crate) homes: Homes,
+    pub(crate) shared: SharedLimits,
 }
 
 #[derive(Debug)]
@@ -81,7 +81,7 @@ struct Held {
     limits: Vec<LimitUse>,
 }
 
-/// What the home of a key allows a node.
+/// What the owner of a key allows a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allowance {
     /// So many at once, those it has under way included.
@@ -105,7 +105,7 @@ impl Permits {
         self.held.clear();
         self.by_type.clear();
         self.by_key.clear();
-        self.homes.void(None);
+        self.shared.void(None);
     }
 
     /// How many attempts are under way.
@@ -189,16 +189,16 @@ impl Permits {
         if concurrency.is_none() && rate.is_none() {
             return None;
         }
-        if !self.homes.is_here(&limit.key) {
+        if !self.shared.is_here(&limit.key) {
             let held = self.under(limit).count();
-            let has_room = self.homes.has_room(limit, held, rate.is_some(), now);
-            return (!has_room).then(|| Lack::Home(limit.key.clone()));
+            let has_room = self.shared.has_room(limit, held, rate.is_some(), now);
+            return (!has_room).then(|| Lack::Grant(limit.key.clone()));
         }
-        if self.homes.is_blind() {
+        if self.shared.is_blind() {
             return Some(Lack::Key(limit.key.clone()));
         }
-        let kept = usize::from(self.homes.is_theirs_next(&limit.key, now));
-        let used = self.of_key(&limit.key) + self.homes.elsewhere(&limit.key) + kept;
+        let kept = usize::from(self.shared.is_theirs_next(&limit.key, now));
+        let used = self.of_key(&limit.key) + self.shared.elsewhere(&limit.key) + kept;
         let full = concurrency.is_some_and(|most| used >= usize::try_from(most).unwrap_or(usize::MAX));
         if full {
             return Some(Lack::Key(limit.key.clone()));
@@ -222,12 +222,12 @@ impl Permits {
                 let _ = bucket.take(rate, now);
             }
             self.by_key.entry(limit.key.clone()).or_default().insert(attempt);
-            self.homes.took(&limit.key);
+            self.shared.took(&limit.key);
             if self.is_limited(limit) {
-                self.homes.note(limit);
+                self.shared.note(limit);
             }
         }
-        self.homes.claim(attempt, need.limits);
+        self.shared.claim(attempt, need.limits);
         self.by_type.entry(need.kind.to_owned()).or_default().insert(attempt);
         self.held.insert(
             attempt,
@@ -243,7 +243,7 @@ impl Permits {
         let limits: Vec<LimitUse> = self.held.values().flat_map(|held| held.limits.clone()).collect();
         for limit in limits {
             if self.is_limited(&limit) {
-                self.homes.note(&limit);
+                self.shared.note(&limit);
             }
         }
     }
@@ -264,19 +264,19 @@ impl Permits {
         self.numbers(limit) != Numbers::default()
     }
 
-    /// Allows another node what it asks for under a key whose home is here, as far as there is room. `waits_here` says
+    /// Allows another node what it asks for under a key that this node owns, as far as there is room. `waits_here` says
     /// whether something of this node waits too.
-    pub(crate) fn allow(&mut self, said: &Statement, waits_here: bool, now: Timestamp, micros: u64) -> Allowance {
-        let key = &said.limit.key;
-        let earlier = self.homes.hear(said, now, micros);
-        let Numbers { concurrency, rate } = self.numbers(&said.limit);
+    pub(crate) fn grant(&mut self, demand: &LimitDemand, waits_here: bool, now: Timestamp, micros: u64) -> Allowance {
+        let key = &demand.limit.key;
+        let earlier = self.shared.take_demand(demand, now, micros);
+        let Numbers { concurrency, rate } = self.numbers(&demand.limit);
         let most = concurrency.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
-        let used = self.of_key(key) + self.homes.elsewhere(key);
+        let used = self.of_key(key) + self.shared.elsewhere(key);
         let over = u32::try_from(used.saturating_sub(most)).unwrap_or(u32::MAX);
-        let kept = earlier.unwrap_or(0) + usize::from(waits_here && !self.homes.is_ours_last(key));
+        let kept = earlier.unwrap_or(0) + usize::from(waits_here && !self.shared.is_ours_last(key));
         let room = most.saturating_sub(used).saturating_sub(kept);
-        let mut more = u32::try_from(room).unwrap_or(u32::MAX).min(said.wants);
-        if earlier.is_none() || self.homes.is_blind() {
+        let mut more = u32::try_from(room).unwrap_or(u32::MAX).min(demand.wants);
+        if earlier.is_none() || self.shared.is_blind() {
             more = 0;
         }
         let mut again_millis = AGAIN_MILLIS;
@@ -295,8 +295,8 @@ impl Permits {
             }
             more = taken;
         }
-        let is_wanted = waits_here || self.homes.is_wanted(said, now);
-        let most = self.homes.allow(said, more, over);
+        let is_wanted = waits_here || self.shared.is_wanted(demand, now);
+        let most = self.shared.grant(demand, more, over);
         Allowance {
             most,
             is_wanted,
@@ -310,11 +310,11 @@ impl Permits {
             return Vec::new();
         };
         remove(&mut self.by_type, &kind, attempt);
-        self.homes.ended(&limits);
+        self.shared.ended(&limits);
         let mut freed = vec![Lack::Total, Lack::Type(kind)];
         for LimitUse { key, .. } in limits {
             remove(&mut self.by_key, &key, attempt);
-            freed.push(Lack::Home(key.clone()));
+            freed.push(Lack::Grant(key.clone()));
             freed.push(Lack::Key(key));
         }
         freed

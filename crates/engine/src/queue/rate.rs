@@ -1,4 +1,4 @@
-//! Token buckets: so many attempts per time, with no timer running while nobody asks.
+//! Token buckets: so many attempts per time, with no timer running while no attempt asks.
 
 use sprag_core::action::Rate;
 use sprag_core::time::Timestamp;

@@ -19,7 +19,7 @@ pub enum Scope {
     ActionId {
         /// The machine's name.
         machine: String,
-        /// What the machine calls the action.
+        /// The name of the action in the machine.
         action_id: String,
     },
     /// All actions of an operation.
@@ -33,7 +33,7 @@ pub enum Scope {
 /// A text that names no scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no scope: write `all`, `machine:NAME`, `type:TYPE`, `actionId:MACHINE/ACTION`, `operation:NAME`, `subject:NAME` or `tag:TAG`"
+    "`{text}` is not a scope; write `all`, `machine:NAME`, `type:TYPE`, `actionId:MACHINE/ACTION`, `operation:NAME`, `subject:NAME` or `tag:TAG`"
 )]
 pub struct ParseScopeError {
     text: String,
@@ -58,7 +58,7 @@ impl Scope {
         }
     }
 
-    /// Whether all actions of a type are in it, whoever they belong to: then whole lines are.
+    /// Whether all actions of a type are in it, of every execution: then whole queues are.
     pub fn covers_type(&self, kind: &str) -> bool {
         match self {
             Self::All => true,

@@ -4,13 +4,13 @@ use sprag_core::ids::{ActionId, AttemptId, Slot};
 use sprag_store::ShardId;
 use sprag_store::traits::shard_of;
 
+use super::action_queue::ActionQueue;
 use super::dispatcher::Dispatcher;
-use super::line::Line;
 
 /// Shards of which nothing begins.
 #[derive(Debug, Default)]
 pub(crate) struct Resting {
-    /// How many there are in all, whoever owns them.
+    /// How many there are on all nodes.
     of: u32,
     shards: Vec<ShardId>,
     /// Nothing of any shard begins: the node is out of touch with its database.
@@ -56,7 +56,7 @@ impl Dispatcher {
             return;
         }
         let line = self.lines.entry(name.to_owned());
-        line.or_insert_with(|| Line::named(name)).reread();
+        line.or_insert_with(|| ActionQueue::named(name)).reread();
         self.requeue(name);
     }
 
@@ -74,7 +74,7 @@ impl Dispatcher {
         for attempt in &under_way {
             self.polls.withdraw(*attempt);
             let limits = self.permits.limits_of(*attempt).to_vec();
-            self.permits.homes.leave(*attempt, &limits);
+            self.permits.shared.leave(*attempt, &limits);
             self.release(*attempt);
         }
         self.leases.drop_where(|attempt| is_meant(attempt.slot()));

@@ -6,8 +6,8 @@ use sprag_core::action::LimitUse;
 use sprag_core::time::Timestamp;
 use sprag_wire::{QueueDepth, QueueLine, Waiting, WaitingFor};
 
+use super::action_queue::ActionQueue;
 use super::dispatcher::Dispatcher;
-use super::line::Line;
 use super::permits::Lack;
 use crate::leases::polls::waiting_for_runner;
 use crate::queue::control::Switches;
@@ -31,7 +31,7 @@ impl Dispatcher {
         }
     }
 
-    fn line_status(&self, name: &str, line: &Line, switches: &Switches, now: Timestamp) -> QueueLine {
+    fn line_status(&self, name: &str, line: &ActionQueue, switches: &Switches, now: Timestamp) -> QueueLine {
         QueueLine {
             kind: line.kind.clone(),
             runner: line.route.as_ref().map(|route| route.runner.clone()),
@@ -52,7 +52,7 @@ impl Dispatcher {
 
 /// What the name of a line tells about it, where this process does not serve it.
 pub(crate) fn line_named(name: &str) -> QueueLine {
-    let line = Line::named(name);
+    let line = ActionQueue::named(name);
     QueueLine {
         kind: line.kind,
         runner: line.route.map(|route| route.runner),
@@ -75,7 +75,7 @@ fn lack_waiting(lack: &Lack, now: Timestamp) -> Waiting {
         Lack::Total => waiting(WaitingFor::Permit, "this node", None),
         Lack::Switch(switch) => waiting(WaitingFor::KillSwitch, &switch.to_string(), None),
         Lack::Type(kind) => waiting(WaitingFor::Permit, kind, None),
-        Lack::Key(key) | Lack::Home(key) => waiting(WaitingFor::Permit, key, None),
+        Lack::Key(key) | Lack::Grant(key) => waiting(WaitingFor::Permit, key, None),
         Lack::Rate(key, until) => waiting(WaitingFor::Rate, key, Some(*until)),
         Lack::Circuit(destination, until) => waiting(WaitingFor::Circuit, destination, Some(*until)),
         Lack::Runner(route) => waiting(WaitingFor::Runner, &route.runner, None),

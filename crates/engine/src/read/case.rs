@@ -6,19 +6,19 @@
 use serde_json::{Map, Value, json};
 use sprag_core::action::triage::{Fix, Triage, TriageFacts, triage};
 use sprag_core::action::{Action, Definition, OnUnknown, Status};
+use sprag_core::document::patch::Operation;
 use sprag_core::expression::template::{Frozen, TemplateLimits};
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
 use sprag_store::traits::Reader;
 use sprag_store::{Error, ReadKind};
 use sprag_wire::{self as wire, CaseFile, Others, SentRequest};
 
+use super::handle::ReadHandle;
 use crate::decide::convert;
 use crate::decide::{editable, policy_of, timeout_of};
-use crate::engine::handle::Handle;
 use crate::lane::damaged;
-use crate::requests::{Code, Refusal};
+use crate::requests::Refusal;
 
 /// Letters that are alike are counted up to here.
 const ALIKE_MAX: usize = 10_000;
@@ -36,39 +36,31 @@ pub struct Diagnosis {
     pub fix_patch: Vec<Operation>,
 }
 
-impl Handle {
+impl ReadHandle {
     /// What would settle a dead letter: its case file without what takes a search.
     pub async fn diagnosis(&self, id: ActionId) -> Result<Diagnosis, Refusal> {
-        let handle = self.clone();
-        let found = self
-            .read(ReadKind::Point, move |reader| {
-                let Some(row) = reader.action(id)? else { return Ok(None) };
-                let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-                let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
-                let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
-                let sent = sent_config(&action, definition);
-                let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
-                Ok(Some(diagnose(&action, definition, sent.as_ref(), &secrets)))
-            })
-            .await?;
-        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+        self.of_action(ReadKind::Point, id, |handle, reader, row| {
+            let action = convert::action_from(row).map_err(|error| damaged(&error))?;
+            let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
+            let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
+            let sent = sent_config(&action, definition);
+            let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
+            Ok(diagnose(&action, definition, sent.as_ref(), &secrets))
+        })
+        .await
     }
 
     /// The case file of an action. It says what the action's status is: only a dead one waits for a person.
     pub async fn case_file(&self, id: ActionId) -> Result<CaseFile, Refusal> {
-        let handle = self.clone();
-        let found = self
-            .read(ReadKind::Scan, move |reader| {
-                let Some(row) = reader.action(id)? else { return Ok(None) };
-                let action = convert::action_from(row.clone()).map_err(|error| damaged(&error))?;
-                let view = handle.action_view(reader, row)?;
-                let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
-                let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
-                let others = others(reader, &action)?;
-                Ok(Some(case_file(view, &action, definition, others)))
-            })
-            .await?;
-        found.ok_or_else(|| Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")))
+        self.of_action(ReadKind::Scan, id, |handle, reader, row| {
+            let action = convert::action_from(row.clone()).map_err(|error| damaged(&error))?;
+            let view = handle.action_view(reader, row)?;
+            let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
+            let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
+            let others = others(reader, &action)?;
+            Ok(case_file(view, &action, definition, others))
+        })
+        .await
     }
 }
 

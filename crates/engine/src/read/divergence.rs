@@ -3,7 +3,7 @@
 //!
 //! States are compared by their paths, as a migration maps them; what the other version would have triggered and what it
 //! would have made of the variables counts too. Only what the present version decided is compared: an earlier move was
-//! somebody's word, and the comparison begins anew from where it led.
+//! an operator's decision, and the comparison begins anew from where it led.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -258,7 +258,8 @@ impl<'a> Comparison<'a> {
             let Some(twin) = counterpart(state, (self.from, self.to), self.states) else {
                 let path = self.from.display_path(state);
                 return Some(format!(
-                    "after {event} it was in `{path}`, which has no counterpart in that version; map it with `states` (`--state OLD=NEW`)"
+                    "after {event} it was in `{path}`, which does not exist in that version; map it with `states` \
+                     (`--state OLD=NEW`)"
                 ));
             };
             wanted.push(self.to.display_path(twin).to_owned());

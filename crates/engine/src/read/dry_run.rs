@@ -1,12 +1,12 @@
 //! What a bulk retry would do, without doing any of it.
 
+use sprag_core::document::json;
 use sprag_core::ids::ActionId;
-use sprag_core::json;
 use sprag_store::traits::{SCAN_MAX, Search};
 use sprag_store::{PAGE_BYTES_MAX, Page, ReadKind};
 use sprag_wire::{Action, DryRun, Expected};
 
-use crate::engine::handle::Handle;
+use super::handle::ReadHandle;
 use crate::jobs::letters;
 use crate::requests::{Code, Refusal};
 
@@ -19,12 +19,12 @@ const FRAME_BYTES: usize = 8 << 10;
 /// Pages that are looked at to find them.
 const PAGES_MAX: usize = 100;
 
-impl Handle {
+impl ReadHandle {
     /// How many dead letters meet a filter, counted up to a bound.
     pub async fn expect_letters(&self, filter: &str) -> Result<Expected, Refusal> {
         let condition = letters(filter).map_err(|error| unusable(&error))?;
         let counted = self
-            .read(ReadKind::Scan, move |reader| {
+            .query(ReadKind::Scan, move |reader| {
                 reader.count_actions(&condition, COUNTED_MAX)
             })
             .await?;
@@ -40,7 +40,7 @@ impl Handle {
         let condition = letters(&filter).map_err(|error| unusable(&error))?;
         let handle = self.clone();
         let sample = self
-            .read(ReadKind::Scan, move |reader| {
+            .query(ReadKind::Scan, move |reader| {
                 let (mut found, mut before): (Vec<Action>, Option<ActionId>) = (Vec::new(), None);
                 let mut bytes = FRAME_BYTES;
                 for _ in 0..PAGES_MAX {
@@ -77,6 +77,6 @@ impl Handle {
 fn unusable(error: &sprag_core::filter::Error) -> Refusal {
     Refusal {
         errors: vec![("/filter".to_owned(), error.to_string())],
-        ..Refusal::new(Code::FilterInvalid, format!("the filter cannot be used: {error}"))
+        ..Refusal::new(Code::FilterInvalid, format!("the filter is not valid: {error}"))
     }
 }

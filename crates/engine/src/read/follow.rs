@@ -1,4 +1,4 @@
-//! Following an execution: what its history holds beyond what somebody has seen, and what is open about it.
+//! Following an execution: what its history holds beyond what a follower has seen, and what is open about it.
 //!
 //! Where an execution stands is read before its history, so the history read is never shorter than the sequence that
 //! goes with it says.
@@ -9,15 +9,13 @@ use sprag_store::traits::{FileBytes, QueuedCount};
 use sprag_store::{Page, PageLimit, ReadKind};
 use sprag_wire::HistoryEntry;
 
-use crate::decide::convert;
-use crate::engine::handle::Handle;
-use crate::lane::damaged;
-use crate::read::history;
+use super::handle::ReadHandle;
+use super::lists::history_page;
 use crate::read::open::open_actions;
 use crate::read::queue::kind_of_line;
-use crate::requests::{Code, Refusal};
+use crate::requests::Refusal;
 
-/// What somebody who follows an execution has not seen.
+/// What a follower of an execution has not seen.
 #[derive(Clone, Debug)]
 pub struct Followed {
     /// Where the execution stands.
@@ -41,32 +39,22 @@ pub struct Census {
     pub file_bytes: FileBytes,
 }
 
-impl Handle {
+impl ReadHandle {
     /// Where an execution stands and the next entries of its history after a sequence, up to `limit`.
     pub async fn follow(&self, id: ExecutionId, after: u64, limit: PageLimit) -> Result<Followed, Refusal> {
-        let handle = self.clone();
-        let found = self
-            .read(ReadKind::Point, move |reader| {
-                let Some(row) = reader.execution(id)? else {
-                    return Ok(None);
-                };
-                let (status, sequence) = (row.status, row.sequence);
-                let head = convert::execution_of(row).map_err(|error| damaged(&error))?.head;
-                let versions = |version| handle.version(reader, &head.machine, version);
-                let entries = history::page(reader, &head, &Page::new(Some(after), limit), &versions)?;
-                Ok(Some(Followed {
-                    status,
-                    sequence,
-                    entries,
-                }))
+        self.of_execution(ReadKind::Point, id, move |handle, reader, row| {
+            Ok(Followed {
+                status: row.status,
+                sequence: row.sequence,
+                entries: history_page(handle, reader, row, &Page::new(Some(after), limit))?,
             })
-            .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        })
+        .await
     }
 
-    /// The ids of an execution's open actions, oldest first, up to a bound. Whoever follows reads the actions one at a time.
+    /// The ids of an execution's open actions, oldest first, up to a bound. A follower reads the actions one at a time.
     pub async fn open_actions(&self, id: ExecutionId) -> Result<Vec<ActionId>, Refusal> {
-        self.read(ReadKind::Point, move |reader| {
+        self.query(ReadKind::Point, move |reader| {
             let mut ids: Vec<ActionId> = open_actions(reader, id)?.into_iter().map(|row| row.id).collect();
             ids.sort_unstable();
             Ok(ids)
@@ -76,7 +64,7 @@ impl Handle {
 
     /// Counts the open work. It takes time in proportion to it.
     pub async fn census(&self) -> Result<Census, Refusal> {
-        self.read(ReadKind::Scan, |reader| {
+        self.query(ReadKind::Scan, |reader| {
             let mut queued: Vec<(String, u64)> = Vec::new();
             for QueuedCount { queue: line, count, .. } in reader.queued_actions()? {
                 // Lines come in order, so those of one type come together.

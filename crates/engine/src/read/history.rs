@@ -14,7 +14,7 @@ use crate::decide::convert::{self, Entry, Moved, Snapshot};
 use crate::decide::state::Head;
 use crate::lane::damaged;
 
-/// Entries that are read at once when somebody looks for a later move. A snapshot ends the search, so it is bounded.
+/// Entries that are read at once to find a later move. A snapshot ends the search, so it is bounded.
 const PAGE: usize = 1_000;
 
 /// Where compiled versions come from.
@@ -200,9 +200,9 @@ fn name_all(value: &mut Value, machine: &Machine) {
 
 #[cfg(test)]
 mod tests {
+    use sprag_core::document::source::Format;
     use sprag_core::ids::ExecutionId;
     use sprag_core::machine::{DefinitionLimits, LoadOptions, load_text};
-    use sprag_core::source::Format;
 
     use super::*;
 

@@ -8,25 +8,26 @@
 use sprag_core::filter::{Condition, Field};
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
 use sprag_store::page::continued;
-use sprag_store::traits::{SCAN_MAX, Search};
+use sprag_store::traits::{Reader, SCAN_MAX, Search};
 use sprag_store::{Error, Page, PageLimit, Paged, ReadKind, records};
 use sprag_wire::{HistoryEntry, JobItem, MachineSummary};
 
+use super::handle::ReadHandle;
+use super::states::find_by_state;
 use super::{machines, open};
 use crate::decide::convert::{self, without_variables};
-use crate::engine::handle::Handle;
 use crate::jobs::{Job, JobView, shown_item};
 use crate::lane::damaged;
 use crate::read::history;
 use crate::read::view::{ActionView, ExecutionView};
-use crate::requests::{Code, Refusal};
+use crate::requests::Refusal;
 
 /// Stored bytes of a page of history: less than of other lists, because its views are made together.
 const HISTORY_BYTES: usize = 1 << 20;
 /// Jobs that are read at once.
 const JOBS_PAGE: usize = 1_000;
 
-impl Handle {
+impl ReadHandle {
     /// Executions that meet a condition, newest first. A page may be short and still not be the last.
     pub async fn find_executions<T: Send + 'static>(
         &self,
@@ -36,10 +37,10 @@ impl Handle {
         mut show: impl FnMut(ExecutionView) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, ExecutionId>, Refusal> {
         let handle = self.clone();
-        self.read(ReadKind::Scan, move |reader| {
+        self.query(ReadKind::Scan, move |reader| {
             let search = search(condition, before, limit);
             if search.condition.names(Field::State) {
-                return handle.find_by_state(reader, &search, show);
+                return find_by_state(&handle, reader, &search, show);
             }
             let found = reader.find_executions(&search)?;
             let ids: Vec<ExecutionId> = found.rows.iter().map(|row| row.id).collect();
@@ -68,7 +69,7 @@ impl Handle {
         mut show: impl FnMut(ActionView) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, ActionId>, Refusal> {
         let handle = self.clone();
-        self.read(ReadKind::Scan, move |reader| {
+        self.query(ReadKind::Scan, move |reader| {
             let found = reader.find_actions(&search(condition, before, limit))?;
             let ids: Vec<ActionId> = found.rows.iter().map(|row| row.id).collect();
             let rows = shown(found.rows, |row| Ok(show(handle.action_view(reader, row)?)))?;
@@ -87,7 +88,7 @@ impl Handle {
         limit: usize,
         mut show: impl FnMut(MachineSummary) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, String>, Refusal> {
-        self.read(ReadKind::Scan, move |reader| {
+        self.query(ReadKind::Scan, move |reader| {
             let found = reader.machines(&Page::new(after, limit))?;
             let names: Vec<String> = found.rows.iter().map(|row| row.machine.clone()).collect();
             let rows = shown(found.rows, |row| Ok(show(machines::shown(row)?.0)))?;
@@ -107,40 +108,32 @@ impl Handle {
         limit: usize,
         mut show: impl FnMut(HistoryEntry) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, u64>, Refusal> {
-        let handle = self.clone();
         let limit = PageLimit {
-            rows: limit.min(self.limits().history_page),
+            rows: limit.min(self.limits.history_page),
             bytes: HISTORY_BYTES,
         };
-        let found = self
-            .read(ReadKind::Scan, move |reader| {
-                let Some(row) = reader.execution(id)? else {
-                    return Ok(None);
-                };
-                let newest = row.sequence;
-                let head = convert::execution_of(row).map_err(|error| damaged(&error))?.head;
-                let versions = |version| handle.version(reader, &head.machine, version);
-                let views = history::page(reader, &head, &Page::new(Some(after), limit), &versions)?;
-                let sequences: Vec<u64> = views.iter().map(|view| view.sequence).collect();
-                let rows = shown(views, |view| Ok(show(view)))?;
-                let last = rows.len().checked_sub(1).and_then(|last| sequences.get(last).copied());
-                Ok(Some(Paged {
-                    next: last.filter(|last| *last < newest),
-                    rows,
-                }))
+        self.of_execution(ReadKind::Scan, id, move |handle, reader, row| {
+            let newest = row.sequence;
+            let views = history_page(handle, reader, row, &Page::new(Some(after), limit))?;
+            let sequences: Vec<u64> = views.iter().map(|view| view.sequence).collect();
+            let rows = shown(views, |view| Ok(show(view)))?;
+            let last = rows.len().checked_sub(1).and_then(|last| sequences.get(last).copied());
+            Ok(Paged {
+                next: last.filter(|last| *last < newest),
+                rows,
             })
-            .await?;
-        found.ok_or_else(|| Refusal::new(Code::ExecutionUnknown, format!("there is no execution `{id}`")))
+        })
+        .await
     }
 
     /// One job.
     pub async fn job(&self, id: JobId) -> Result<JobView, Refusal> {
         let found = self
-            .read(ReadKind::Point, move |reader| {
+            .query(ReadKind::Point, move |reader| {
                 reader.job(id)?.map(Job::from_row).transpose()
             })
             .await?;
-        let unknown = || Refusal::new(Code::JobUnknown, format!("there is no job `{id}`"));
+        let unknown = || Refusal::no_job(id);
         found.as_ref().map(JobView::from).ok_or_else(unknown)
     }
 
@@ -152,7 +145,7 @@ impl Handle {
         limit: usize,
         mut show: impl FnMut(JobView) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, JobId>, Refusal> {
-        self.read(ReadKind::Scan, move |reader| {
+        self.query(ReadKind::Scan, move |reader| {
             let (mut rows, mut last, mut before) = (Vec::new(), None, before);
             loop {
                 let page = reader.jobs(&Page::new(before, JOBS_PAGE))?;
@@ -183,7 +176,7 @@ impl Handle {
         mut show: impl FnMut(JobItem) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, u64>, Refusal> {
         self.job(id).await?;
-        self.read(ReadKind::Scan, move |reader| {
+        self.query(ReadKind::Scan, move |reader| {
             let found = reader.job_items(id, &Page::new(Some(after), limit))?;
             let numbers: Vec<u64> = found.rows.iter().map(|item| item.number).collect();
             let rows = shown(found.rows, |item| Ok(show(shown_item(item))))?;
@@ -194,6 +187,18 @@ impl Handle {
         })
         .await
     }
+}
+
+/// The entries of a page of history.
+pub(crate) fn history_page(
+    handle: &ReadHandle,
+    reader: &dyn Reader,
+    row: records::Execution,
+    page: &Page<u64>,
+) -> Result<Vec<HistoryEntry>, Error> {
+    let head = convert::execution_of(row).map_err(|error| damaged(&error))?.head;
+    let versions = |version| handle.version(reader, &head.machine, version);
+    history::page(reader, &head, page, &versions)
 }
 
 /// What `show` makes of rows, until it has no room for one.

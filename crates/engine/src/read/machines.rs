@@ -3,28 +3,28 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sprag_core::json::hex;
+use sprag_core::document::json::hex;
 use sprag_core::machine::Machine;
 use sprag_store::records::MachineVersion;
 use sprag_store::{Error, ReadKind};
 use sprag_wire as wire;
 
-use crate::engine::handle::Handle;
+use super::handle::ReadHandle;
 use crate::requests::Refusal;
 
-impl Handle {
+impl ReadHandle {
     /// A version of a machine, compiled; the newest unless given.
     pub async fn compiled_machine(&self, name: String, version: Option<u32>) -> Result<Arc<Machine>, Refusal> {
         let version = self.machine(name.clone(), version).await?.version;
         let handle = self.clone();
-        self.read(ReadKind::Point, move |reader| handle.version(reader, &name, version))
+        self.query(ReadKind::Point, move |reader| handle.version(reader, &name, version))
             .await
     }
 
     /// A version as the API shows it, with what its actions may reach.
     pub async fn shown_machine(&self, row: MachineVersion) -> Result<wire::Machine, Refusal> {
         let handle = self.clone();
-        self.read(ReadKind::Point, move |reader| {
+        self.query(ReadKind::Point, move |reader| {
             let compiled = handle.version(reader, &row.machine, row.version)?;
             let (summary, definition) = shown(row)?;
             Ok(wire::Machine {

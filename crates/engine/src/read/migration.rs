@@ -135,7 +135,7 @@ fn ill_made(active: &StateSet, machine: &Machine) -> Vec<(String, String)> {
     };
     let problem = |state| {
         let path = machine.display_path(state);
-        let detail = format!("state `{path}` is made differently in that version; map its states with `states`");
+        let detail = format!("state `{path}` has another type in that version; map its states with `states`");
         ("/states".to_owned(), detail)
     };
     active.iter().filter(is_ill_made).map(problem).collect()
@@ -145,9 +145,9 @@ fn no_counterpart(machine: &Machine, state: StateIndex, states: &BTreeMap<String
     let path = machine.display_path(state);
     let detail = match states.get(path) {
         Some(named) => format!("active state `{path}` is mapped to `{named}`, which that version does not have"),
-        None => format!(
-            "active state `{path}` has no counterpart in that version; map it with `states` (`--state OLD=NEW`)"
-        ),
+        None => {
+            format!("active state `{path}` does not exist in that version; map it with `states` (`--state OLD=NEW`)")
+        }
     };
     let name = path.replace('~', "~0").replace('/', "~1");
     (format!("/states/{name}"), detail)
@@ -221,7 +221,11 @@ pub(crate) fn check(
     let mut problems = plan.problems.clone();
     let head = &aggregate.head;
     if !head.status.is_open() {
-        let detail = format!("execution `{}` is {}", head.id, head.status.word());
+        let detail = format!(
+            "execution `{}` is {}, and only an open execution can migrate",
+            head.id,
+            head.status.word()
+        );
         problems.insert(0, (String::new(), detail));
     }
     let timers = if problems.is_empty() {

@@ -3,10 +3,12 @@
 //! Views, lists, history, replay, migration checks, dead letters with their case files, health, and the queue. Nothing here
 //! writes.
 
+mod audit;
 pub(crate) mod case;
 pub(crate) mod divergence;
 pub(crate) mod dry_run;
 pub(crate) mod follow;
+pub(crate) mod handle;
 pub mod health;
 pub(crate) mod history;
 pub(crate) mod lists;
@@ -14,10 +16,12 @@ pub(crate) mod machines;
 pub(crate) mod migration;
 pub(crate) mod notes;
 pub(crate) mod open;
+pub(crate) mod permits;
 pub mod queue;
 pub(crate) mod replay;
 pub mod restored;
 pub(crate) mod scopes;
 pub(crate) mod states;
+mod tokens;
 pub mod view;
 pub(crate) mod workflows;

@@ -2,17 +2,16 @@
 
 use sprag_wire::Note;
 
+use super::handle::ReadHandle;
 use crate::effects::board::ClockView;
-use crate::engine::handle::Handle;
-use crate::requests::{AcceptClock, Refusal};
 
 /// A log that a reader holds is worth a note from this size on.
 const HELD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 
-impl Handle {
+impl ReadHandle {
     /// What an operator should know.
     pub fn notes(&self) -> Vec<Note> {
-        let clock = self.board.clock.view(self.now(), self.wall());
+        let clock = self.board.clock.view(self.clock.now(), self.clock.wall());
         let held = held(self.readers.held_bytes());
         clock_notes(clock).into_iter().chain(held).collect()
     }
@@ -20,11 +19,6 @@ impl Handle {
     /// How many bytes of the store's log a reader keeps from being copied back.
     pub fn held_bytes(&self) -> u64 {
         self.readers.held_bytes()
-    }
-
-    /// A person says that the clock is right: retention continues, and ids follow the clock again.
-    pub async fn accept_clock(&self, by: String) -> Result<(), Refusal> {
-        self.ask(AcceptClock { by }).await
     }
 }
 
@@ -45,7 +39,8 @@ fn clock_notes(clock: ClockView) -> Vec<Note> {
     let ahead = ahead_of_wall.map(|millis| Note {
         code: "clock-ahead".into(),
         text: format!(
-            "the system clock went back by {} while the server was running, and engine time did not; restart the server to follow it",
+            "the system clock went back by {} while the server was running, and the server's time did not; restart \
+             the server so that it follows",
             span(millis)
         ),
     });

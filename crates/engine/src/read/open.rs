@@ -23,15 +23,19 @@ const OPEN_MAX: PageLimit = PageLimit {
 const TOGETHER_MAX: usize = 16;
 
 /// One execution with its open work.
-pub(crate) fn whole(reader: &dyn Reader, row: records::Execution) -> Result<ExecutionState, Error> {
-    let state = without_work(row)?;
-    let id = state.head.id;
-    let mut works = if state.head.status.is_open() {
-        works(reader, &[id])?
+pub(crate) fn whole(reader: &dyn Reader, id: ExecutionId) -> Result<Option<ExecutionState>, Error> {
+    let found = reader.execution_with_work(id, OPEN_MAX)?;
+    found.map(|(row, work)| with_work(without_work(row)?, work)).transpose()
+}
+
+/// An execution that was read already, with its open work.
+pub(crate) fn completed(reader: &dyn Reader, row: records::Execution) -> Result<ExecutionState, Error> {
+    let work = if row.status.is_open() {
+        reader.open_work(&[row.id], OPEN_MAX)?
     } else {
-        HashMap::new()
+        OpenWork::default()
     };
-    with_work(state, works.remove(&id).unwrap_or_default())
+    with_work(without_work(row)?, work)
 }
 
 /// Shows executions with their open work in order, until `show` has no room for one. A damaged one is shown as `repair`

@@ -1,7 +1,7 @@
 //! The queue: how much waits, since when, how fast it drains, and what holds it back.
 //!
 //! The store counts what is queued: the dispatcher keeps only the head of each line in memory. Counting walks an index of
-//! the queued actions, so it takes time in proportion to them. A count is therefore shared by everybody who asks within
+//! the queued actions, so it takes time in proportion to them. A count is therefore shared by all callers within
 //! ten times as long as it took: counting takes at most a tenth of one reader's time.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use sprag_store::traits::QueuedCount;
 use sprag_wire::{Queue, QueueDepth, QueueLine, QueuedType};
 use tokio::sync::Mutex;
 
-use crate::engine::handle::Handle;
+use crate::engine::operate::OperatorHandle;
 use crate::queue::line_named;
 use crate::requests::{Refusal, ShowQueue};
 
@@ -38,7 +38,7 @@ pub struct TypeInMemory {
     pub started_last_minute: u64,
 }
 
-/// The last count, for whoever asks next.
+/// The last count, for the next caller.
 #[derive(Clone, Default)]
 pub(crate) struct Depths(Arc<Mutex<Option<Count>>>);
 
@@ -48,31 +48,33 @@ struct Count {
     good_until: u64,
 }
 
-impl Handle {
+impl OperatorHandle<'_> {
     /// The queue: the whole store's depth, with what this process runs and what holds its lines back.
     pub async fn queue(&self) -> Result<Queue, Refusal> {
         let known = self.queue_in_memory().await?;
         let counted = self.queued().await?;
-        Ok(status(known, &counted, self.now()))
+        Ok(status(known, &counted, self.0.now()))
     }
 
     /// What the lane knows of its queue. It answers only while the lane works.
     pub async fn queue_in_memory(&self) -> Result<LinesInMemory, Refusal> {
-        self.ask(ShowQueue).await
+        self.0.ask(ShowQueue).await
     }
 
     /// Counts what is queued, or takes the last count while it is good.
     async fn queued(&self) -> Result<Arc<[QueuedCount]>, Refusal> {
-        let mut last = self.depths.0.lock().await;
-        let began = self.micros();
+        let mut last = self.0.depths.0.lock().await;
+        let began = self.0.micros();
         if let Some(count) = last.as_ref().filter(|count| began < count.good_until) {
             return Ok(Arc::clone(&count.lines));
         }
         let lines: Arc<[QueuedCount]> = self
-            .read(ReadKind::Scan, |reader| reader.queued_actions())
+            .0
+            .read()
+            .query(ReadKind::Scan, |reader| reader.queued_actions())
             .await?
             .into();
-        let ended = self.micros();
+        let ended = self.0.micros();
         let took = ended.saturating_sub(began);
         *last = Some(Count {
             lines: Arc::clone(&lines),

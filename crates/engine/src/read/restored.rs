@@ -16,6 +16,7 @@ use sprag_wire::{Because, RestoreReport, RestoredEffect};
 use crate::decide::{believed, convert};
 use crate::lane::damaged;
 use crate::queue::control::{Mode, Scope, Switch, body, fact};
+use crate::queue::tokens::Token;
 
 /// Effects that are listed; all are counted.
 const EFFECTS_MAX: usize = 10_000;
@@ -71,16 +72,29 @@ pub fn hold(store: &mut dyn LaneStore, now: Timestamp, entropy: u64, by: &str) -
         total,
         effects,
     };
-    store.commit(
-        &[fence],
-        &[
-            Mutation::PutFact(fact(FactKind::Switch, switch.id.to_string(), &switch)),
-            Mutation::PutFact(fact(FactKind::Restored, REPORT, &report)),
-            // Whoever restores a backup of last week knows that time has passed since.
-            Mutation::PutFact(believed(now)),
-        ],
-    )?;
+    let mut mutations = vec![
+        Mutation::PutFact(fact(FactKind::Switch, switch.id.to_string(), &switch)),
+        Mutation::PutFact(fact(FactKind::Restored, REPORT, &report)),
+        // An operator who restores a backup of last week knows that time has passed since.
+        Mutation::PutFact(believed(now)),
+    ];
+    mutations.extend(revoked(store, now, by)?);
+    store.commit(&[fence], &mutations)?;
     Ok(report)
+}
+
+/// No token of the backup counts any more: some were revoked after it was taken.
+fn revoked(store: &mut dyn LaneReads, now: Timestamp, by: &str) -> Result<Vec<Mutation>, Error> {
+    let mut revoked = Vec::new();
+    for found in store.facts(FactKind::Token)? {
+        let mut token: Token = body(&found)?;
+        if token.view.revoked_at.is_none() {
+            token.view.revoked_at = Some(now);
+            token.view.revoked_by = Some(by.to_owned());
+            revoked.push(Mutation::PutFact(fact(FactKind::Token, found.key, &token)));
+        }
+    }
+    Ok(revoked)
 }
 
 /// When the backup was taken: its mark says so, or else the last sign of life in it.

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
+use sprag_core::document::source::nearest;
 use sprag_core::machine::Machine;
 use sprag_core::operation::Catalog;
-use sprag_core::source::nearest;
 use sprag_store::records::{CatalogKind, MachineVersion};
 use sprag_store::traits::Reader;
 use sprag_store::{Error, Page, ReadKind};
 use sprag_wire::{Switch, SwitchStatus};
 
-use crate::engine::handle::Handle;
+use super::handle::ReadHandle;
 use crate::queue::control::Scope;
 use crate::requests::{Code, Refusal};
 
@@ -30,10 +30,10 @@ pub enum ScopeNames {
     Any,
 }
 
-impl Handle {
+impl ReadHandle {
     /// Refuses a scope that names nothing that exists.
     pub(crate) async fn check_scope(&self, scope: &Scope) -> Result<(), Refusal> {
-        match self.unknown(scope.clone()).await {
+        match unknown(self, scope.clone()).await {
             Some(refusal) => Err(refusal),
             None => Ok(()),
         }
@@ -44,87 +44,87 @@ impl Handle {
         let claims = matches!(switch.status, SwitchStatus::Arming | SwitchStatus::Effective);
         if claims
             && let Ok(scope) = switch.scope.parse()
-            && self.unknown(scope).await.is_some()
+            && unknown(self, scope).await.is_some()
         {
             switch.status = SwitchStatus::Unmatched;
         }
         switch
     }
+}
 
-    /// Why a scope names nothing. A store that cannot be read is no reason to refuse a switch.
-    async fn unknown(&self, scope: Scope) -> Option<Refusal> {
-        let known_runner = matches!(&scope, Scope::Type(kind) if self.has_runner(kind));
-        if scope == Scope::All || known_runner {
-            return None;
-        }
-        let handle = self.clone();
-        let found = self.read(ReadKind::Scan, move |reader| handle.unknown_in(reader, &scope));
-        found.await.ok().flatten()
+/// Why a scope names nothing. A store that cannot be read is no reason to refuse a switch.
+async fn unknown(handle: &ReadHandle, scope: Scope) -> Option<Refusal> {
+    let known_runner = matches!(&scope, Scope::Type(kind) if handle.runners.contains_key(kind));
+    if scope == Scope::All || known_runner {
+        return None;
     }
+    let reading = handle.clone();
+    let found = handle.query(ReadKind::Scan, move |reader| unknown_in(&reading, reader, &scope));
+    found.await.ok().flatten()
+}
 
-    fn unknown_in(&self, reader: &dyn Reader, scope: &Scope) -> Result<Option<Refusal>, Error> {
-        match scope {
-            // Whoever writes a tag may do so later.
-            Scope::All | Scope::Tag(_) => Ok(None),
-            Scope::Operation(name) => unknown_entry(reader, scope, (CatalogKind::Operation, name)),
-            Scope::Subject(name) => unknown_entry(reader, scope, (CatalogKind::Subject, name)),
-            Scope::Machine(machine) => unknown_machine(reader, scope, machine),
-            Scope::Type(kind) => self.unknown_type(reader, scope, kind),
-            Scope::ActionId { machine, action_id } => match unknown_machine(reader, scope, machine)? {
-                Some(refusal) => Ok(Some(refusal)),
-                None => self.unknown_action(reader, scope, (machine, action_id)),
-            },
-        }
+fn unknown_in(handle: &ReadHandle, reader: &dyn Reader, scope: &Scope) -> Result<Option<Refusal>, Error> {
+    match scope {
+        // Whoever writes a tag may do so later.
+        Scope::All | Scope::Tag(_) => Ok(None),
+        Scope::Operation(name) => unknown_entry(reader, scope, (CatalogKind::Operation, name)),
+        Scope::Subject(name) => unknown_entry(reader, scope, (CatalogKind::Subject, name)),
+        Scope::Machine(machine) => unknown_machine(reader, scope, machine),
+        Scope::Type(kind) => unknown_type(handle, reader, scope, kind),
+        Scope::ActionId { machine, action_id } => match unknown_machine(reader, scope, machine)? {
+            Some(refusal) => Ok(Some(refusal)),
+            None => unknown_action(handle, reader, scope, (machine, action_id)),
+        },
     }
+}
 
-    /// A type is known if a runner of this server performs it, or an action of an applied machine is of it.
-    fn unknown_type(&self, reader: &dyn Reader, scope: &Scope, kind: &str) -> Result<Option<Refusal>, Error> {
-        let mut known: BTreeSet<String> = self.runner_types().map(str::to_owned).collect();
-        let Some(stored) = all_machines(reader)? else {
+/// A type is known if a runner of this server performs it, or an action of an applied machine is of it.
+fn unknown_type(handle: &ReadHandle, reader: &dyn Reader, scope: &Scope, kind: &str) -> Result<Option<Refusal>, Error> {
+    let mut known: BTreeSet<String> = handle.runners.keys().cloned().collect();
+    let Some(stored) = all_machines(reader)? else {
+        return Ok(None);
+    };
+    let versions = stored.iter().flat_map(|newest| {
+        (1..=newest.version)
+            .rev()
+            .map(move |version| (&newest.machine, version))
+    });
+    for (count, (machine, version)) in versions.enumerate() {
+        let machine = handle.version(reader, machine, version)?;
+        known.extend(machine.actions.iter().map(|action| action.kind.clone()));
+        if known.contains(kind) || count >= DEFINITIONS_MAX {
             return Ok(None);
-        };
-        let versions = stored.iter().flat_map(|newest| {
-            (1..=newest.version)
-                .rev()
-                .map(move |version| (&newest.machine, version))
-        });
-        for (count, (machine, version)) in versions.enumerate() {
-            let machine = self.version(reader, machine, version)?;
-            known.extend(machine.actions.iter().map(|action| action.kind.clone()));
-            if known.contains(kind) || count >= DEFINITIONS_MAX {
-                return Ok(None);
-            }
         }
-        let detail = format!("no runner performs the action type `{kind}` and no machine uses it");
-        Ok(Some(refusal(
-            scope,
-            &detail,
-            nearest(kind, known.iter().map(String::as_str)),
-        )))
     }
+    let detail = format!("no runner serves the action type `{kind}` and no machine uses it");
+    Ok(Some(refusal(
+        scope,
+        &detail,
+        nearest(kind, known.iter().map(String::as_str)),
+    )))
+}
 
-    fn unknown_action(
-        &self,
-        reader: &dyn Reader,
-        scope: &Scope,
-        (machine, action): (&str, &str),
-    ) -> Result<Option<Refusal>, Error> {
-        let newest = reader.machine(machine, None)?.map_or(0, |newest| newest.version);
-        let mut names = BTreeSet::new();
-        for (count, version) in (1..=newest).rev().enumerate() {
-            let compiled = self.version(reader, machine, version)?;
-            names.extend(actions_of(&compiled));
-            if names.contains(action) || count >= DEFINITIONS_MAX {
-                return Ok(None);
-            }
+fn unknown_action(
+    handle: &ReadHandle,
+    reader: &dyn Reader,
+    scope: &Scope,
+    (machine, action): (&str, &str),
+) -> Result<Option<Refusal>, Error> {
+    let newest = reader.machine(machine, None)?.map_or(0, |newest| newest.version);
+    let mut names = BTreeSet::new();
+    for (count, version) in (1..=newest).rev().enumerate() {
+        let compiled = handle.version(reader, machine, version)?;
+        names.extend(actions_of(&compiled));
+        if names.contains(action) || count >= DEFINITIONS_MAX {
+            return Ok(None);
         }
-        let detail = format!("no version of machine `{machine}` has an action `{action}`");
-        Ok(Some(refusal(
-            scope,
-            &detail,
-            nearest(action, names.iter().map(String::as_str)),
-        )))
     }
+    let detail = format!("no version of machine `{machine}` has an action `{action}`");
+    Ok(Some(refusal(
+        scope,
+        &detail,
+        nearest(action, names.iter().map(String::as_str)),
+    )))
 }
 
 fn actions_of(machine: &Machine) -> impl Iterator<Item = String> {
@@ -180,7 +180,7 @@ fn refusal(scope: &Scope, why: &str, near: Option<&str>) -> Refusal {
         Some(near) => format!("did you mean `{near}`?"),
         None => "correct the name, or set `allowUnknown` if it will exist later".to_owned(),
     };
-    let detail = format!("{why}, so the scope `{scope}` holds nothing; {hint}");
+    let detail = format!("{why}, so the scope `{scope}` matches nothing; {hint}");
     Refusal {
         errors: vec![("/scope".to_owned(), detail.clone())],
         ..Refusal::new(Code::ScopeUnknown, detail)

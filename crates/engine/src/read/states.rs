@@ -11,11 +11,11 @@ use sprag_store::records::Execution;
 use sprag_store::traits::{Reader, SCAN_MAX, Search};
 use sprag_store::{Page, Paged};
 
+use super::handle::ReadHandle;
 use crate::decide::convert;
 use crate::decide::state::ExecutionState;
-use crate::engine::handle::Handle;
 use crate::lane::damaged;
-use crate::read::open::whole;
+use crate::read::open::completed;
 use crate::read::view::ExecutionView;
 
 /// Executions whose states one page looks at.
@@ -38,64 +38,62 @@ impl Row for Standing<'_> {
     }
 }
 
-impl Handle {
-    /// Executions that meet a condition which names active states, as `show` keeps them. The page ends before the first one
-    /// that `show` has no room for.
-    pub(crate) fn find_by_state<T>(
-        &self,
-        reader: &dyn Reader,
-        search: &Search<ExecutionId>,
-        mut show: impl FnMut(ExecutionView) -> Option<T>,
-    ) -> Result<Paged<T, ExecutionId>, Error> {
-        let mut rows = Vec::new();
-        let mut before = search.page.after;
-        let mut passed = search.page.after;
-        for _ in 0..ROWS_MAX / ROWS_AT_ONCE {
-            let page = reader.find_executions(&Search {
-                condition: search.condition.without(Field::State),
-                page: Page::new(before, ROWS_AT_ONCE),
-                scan: SCAN_MAX,
-            })?;
-            for row in page.rows {
-                let id = row.id;
-                if let Some(view) = self.standing(reader, row, &search.condition)? {
-                    let Some(shown) = show(view) else {
-                        return Ok(Paged { rows, next: passed });
-                    };
-                    rows.push(shown);
-                }
-                passed = Some(id);
-                if rows.len() == search.page.limit.rows {
+/// Executions that meet a condition which names active states, as `show` keeps them. The page ends before the first one
+/// that `show` has no room for.
+pub(crate) fn find_by_state<T>(
+    handle: &ReadHandle,
+    reader: &dyn Reader,
+    search: &Search<ExecutionId>,
+    mut show: impl FnMut(ExecutionView) -> Option<T>,
+) -> Result<Paged<T, ExecutionId>, Error> {
+    let mut rows = Vec::new();
+    let mut before = search.page.after;
+    let mut passed = search.page.after;
+    for _ in 0..ROWS_MAX / ROWS_AT_ONCE {
+        let page = reader.find_executions(&Search {
+            condition: search.condition.without(Field::State),
+            page: Page::new(before, ROWS_AT_ONCE),
+            scan: SCAN_MAX,
+        })?;
+        for row in page.rows {
+            let id = row.id;
+            if let Some(view) = standing(handle, reader, row, &search.condition)? {
+                let Some(shown) = show(view) else {
                     return Ok(Paged { rows, next: passed });
-                }
+                };
+                rows.push(shown);
             }
-            before = page.next;
-            if before.is_none() {
-                break;
+            passed = Some(id);
+            if rows.len() == search.page.limit.rows {
+                return Ok(Paged { rows, next: passed });
             }
         }
-        Ok(Paged { rows, next: before })
+        before = page.next;
+        if before.is_none() {
+            break;
+        }
     }
+    Ok(Paged { rows, next: before })
+}
 
-    /// The execution, if it meets the condition.
-    fn standing(
-        &self,
-        reader: &dyn Reader,
-        row: Execution,
-        condition: &Condition,
-    ) -> Result<Option<ExecutionView>, Error> {
-        let aggregate = convert::execution_of(row.clone()).map_err(|error| damaged(&error))?;
-        let machine = self.compiled(reader, &aggregate)?;
-        let paths = states(&aggregate, &machine);
-        if !(condition.holds(&Standing {
-            row: &row,
-            states: paths,
-        })) {
-            return Ok(None);
-        }
-        let aggregate = whole(reader, row)?;
-        Ok(Some(self.shown(&aggregate, &machine)))
+/// The execution, if it meets the condition.
+fn standing(
+    handle: &ReadHandle,
+    reader: &dyn Reader,
+    row: Execution,
+    condition: &Condition,
+) -> Result<Option<ExecutionView>, Error> {
+    let aggregate = convert::execution_of(row.clone()).map_err(|error| damaged(&error))?;
+    let machine = handle.compiled(reader, &aggregate)?;
+    let paths = states(&aggregate, &machine);
+    if !(condition.holds(&Standing {
+        row: &row,
+        states: paths,
+    })) {
+        return Ok(None);
     }
+    let aggregate = completed(reader, row)?;
+    Ok(Some(handle.shown(&aggregate, &machine)))
 }
 
 /// The paths of the active states, those around them included.

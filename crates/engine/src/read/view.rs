@@ -290,7 +290,7 @@ pub(crate) fn execution_waiting(aggregate: &ExecutionState) -> Waiting {
 }
 
 impl From<Sent> for wire::Sent {
-    /// Without the execution: whoever sends a message knows it.
+    /// Without the execution: the sender of a message knows it.
     fn from(sent: Sent) -> Self {
         let Sent {
             execution: _,

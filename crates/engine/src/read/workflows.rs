@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use sprag_core::document::json;
 use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
-use sprag_core::json;
 use sprag_core::operation::approval::ApprovalVerdict;
 use sprag_core::operation::{
     Catalog, Document, Operation, Plan, PlanStep, StepPhase, WorkflowStatus, compare, read_stored,
@@ -16,9 +16,10 @@ use sprag_store::{Error, Page, Paged, ReadKind};
 use sprag_wire as wire;
 use sprag_wire::{ActionStatus, Waiting, WaitingFor};
 
+use super::handle::ReadHandle;
 use super::open::whole;
 use crate::decide::plans::PlanState;
-use crate::engine::handle::Handle;
+use crate::engine::operations::OperationsHandle;
 use crate::read::view::ActionView;
 use crate::requests::operations::RESUMED_MAX;
 use crate::requests::{Code, Refusal};
@@ -26,14 +27,19 @@ use crate::requests::{Code, Refusal};
 /// Actions of a workflow that are read: each step has one, and perhaps a compensation.
 const ACTIONS_MAX: usize = 256;
 
-impl Handle {
+impl OperationsHandle<'_> {
+    fn reads(&self) -> &ReadHandle {
+        self.0.read()
+    }
+
     /// One workflow.
     pub async fn workflow(&self, id: WorkflowId) -> Result<wire::Workflow, Refusal> {
-        let handle = self.clone();
+        let handle = self.reads().clone();
         let found = self
-            .read(ReadKind::Point, move |reader| {
+            .reads()
+            .query(ReadKind::Point, move |reader| {
                 let Some(row) = reader.plan(id)? else { return Ok(None) };
-                handle.workflow_view(reader, row).map(Some)
+                workflow_view(&handle, reader, row).map(Some)
             })
             .await?;
         found.ok_or_else(|| unknown(id))
@@ -45,17 +51,18 @@ impl Handle {
         query: PlanQuery,
         mut show: impl FnMut(wire::Workflow) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, WorkflowId>, Refusal> {
-        let handle = self.clone();
-        self.read(ReadKind::Scan, move |reader| {
-            let found = reader.plans(&query)?;
-            let ids: Vec<WorkflowId> = found.rows.iter().map(|row| row.id).collect();
-            let rows = shown(&handle, reader, found.rows, &mut show)?;
-            Ok(Paged {
-                next: continued(&ids, &rows, found.next),
-                rows,
+        let handle = self.reads().clone();
+        self.reads()
+            .query(ReadKind::Scan, move |reader| {
+                let found = reader.plans(&query)?;
+                let ids: Vec<WorkflowId> = found.rows.iter().map(|row| row.id).collect();
+                let rows = shown(&handle, reader, found.rows, &mut show)?;
+                Ok(Paged {
+                    next: continued(&ids, &rows, found.next),
+                    rows,
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// What waits for a person, most urgent first.
@@ -64,23 +71,25 @@ impl Handle {
         page: Page<WaitingPlan>,
         mut show: impl FnMut(wire::Workflow) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, WaitingPlan>, Refusal> {
-        let handle = self.clone();
-        self.read(ReadKind::Scan, move |reader| {
-            let found = reader.waiting_plans(&page)?;
-            let places: Vec<WaitingPlan> = found.rows.iter().map(WaitingPlan::of).collect();
-            let rows = shown(&handle, reader, found.rows, &mut show)?;
-            Ok(Paged {
-                next: continued(&places, &rows, found.next),
-                rows,
+        let handle = self.reads().clone();
+        self.reads()
+            .query(ReadKind::Scan, move |reader| {
+                let found = reader.waiting_plans(&page)?;
+                let places: Vec<WaitingPlan> = found.rows.iter().map(WaitingPlan::of).collect();
+                let rows = shown(&handle, reader, found.rows, &mut show)?;
+                Ok(Paged {
+                    next: continued(&places, &rows, found.next),
+                    rows,
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// The exact plan of a workflow, and what differs from the last run of the same name.
     pub async fn workflow_plan(&self, id: WorkflowId) -> Result<wire::WorkflowPlan, Refusal> {
         let found = self
-            .read(ReadKind::Point, move |reader| {
+            .reads()
+            .query(ReadKind::Point, move |reader| {
                 let Some(row) = reader.plan(id)? else { return Ok(None) };
                 let plan = state_of(row)?;
                 let last = last_run(reader, &plan)?;
@@ -99,16 +108,17 @@ impl Handle {
 
     /// The dead letters of a workflow's steps.
     pub async fn workflow_letters(&self, id: WorkflowId) -> Result<Vec<ActionId>, Refusal> {
-        self.read(ReadKind::Point, move |reader| {
-            let query = ActionQuery {
-                execution: Some(id.execution()),
-                status: Some(sprag_core::action::Status::Dead.number()),
-                page: Page::first(RESUMED_MAX),
-                ..ActionQuery::default()
-            };
-            Ok(reader.actions(&query)?.rows.into_iter().map(|row| row.id).collect())
-        })
-        .await
+        self.reads()
+            .query(ReadKind::Point, move |reader| {
+                let query = ActionQuery {
+                    execution: Some(id.execution()),
+                    status: Some(sprag_core::action::Status::Dead.number()),
+                    page: Page::first(RESUMED_MAX),
+                    ..ActionQuery::default()
+                };
+                Ok(reader.actions(&query)?.rows.into_iter().map(|row| row.id).collect())
+            })
+            .await
     }
 
     /// Entries of the catalog by name; built-in operations come first.
@@ -118,20 +128,21 @@ impl Handle {
         page: Page<String>,
         mut show: impl FnMut(wire::CatalogEntry) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, String>, Refusal> {
-        self.read(ReadKind::Scan, move |reader| {
-            let found = reader.catalog(kind, &page)?;
-            let names: Vec<String> = found.rows.iter().map(|row| row.name.clone()).collect();
-            let mut rows = Vec::new();
-            for row in found.rows {
-                let Some(shown) = show(entry_of(row)?.0) else { break };
-                rows.push(shown);
-            }
-            Ok(Paged {
-                next: continued(&names, &rows, found.next),
-                rows,
+        self.reads()
+            .query(ReadKind::Scan, move |reader| {
+                let found = reader.catalog(kind, &page)?;
+                let names: Vec<String> = found.rows.iter().map(|row| row.name.clone()).collect();
+                let mut rows = Vec::new();
+                for row in found.rows {
+                    let Some(shown) = show(entry_of(row)?.0) else { break };
+                    rows.push(shown);
+                }
+                Ok(Paged {
+                    next: continued(&names, &rows, found.next),
+                    rows,
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// The operations that every server has.
@@ -152,7 +163,8 @@ impl Handle {
         }
         let wanted = name.clone();
         let found = self
-            .read(ReadKind::Point, move |reader| {
+            .reads()
+            .query(ReadKind::Point, move |reader| {
                 let found = reader.catalog_version(CatalogKind::Operation, &wanted, None)?;
                 found.map(entry_of).transpose()
             })
@@ -164,92 +176,91 @@ impl Handle {
         entry.definition = Some(definition);
         Ok(entry)
     }
+}
 
-    fn workflow_view(&self, reader: &dyn Reader, row: records::Plan) -> Result<wire::Workflow, Error> {
-        let plan = state_of(row)?;
-        let execution = if plan.is_of_action() {
-            let action = reader.action(plan.id.action())?;
-            action.map(|action| action.execution)
-        } else {
-            plan.has_started().then(|| plan.id.execution())
-        };
-        let ran = execution
-            .map(|id| self.ran(reader, id))
-            .transpose()?
-            .unwrap_or_default();
-        let steps = plan
-            .plan
-            .steps
-            .iter()
-            .map(|step| self.step_view(&plan, step, &ran))
-            .collect();
-        Ok(workflow(self, &plan, execution, steps))
+fn workflow_view(handle: &ReadHandle, reader: &dyn Reader, row: records::Plan) -> Result<wire::Workflow, Error> {
+    let plan = state_of(row)?;
+    let execution = if plan.is_of_action() {
+        let action = reader.action(plan.id.action())?;
+        action.map(|action| action.execution)
+    } else {
+        plan.has_started().then(|| plan.id.execution())
+    };
+    let ran = execution
+        .map(|id| ran(handle, reader, id))
+        .transpose()?
+        .unwrap_or_default();
+    let steps = plan
+        .plan
+        .steps
+        .iter()
+        .map(|step| step_view(&plan, step, &ran))
+        .collect();
+    Ok(workflow(handle, &plan, execution, steps))
+}
+
+/// What is known of an execution: its configuration, and the last action of each id.
+fn ran(handle: &ReadHandle, reader: &dyn Reader, id: ExecutionId) -> Result<Ran, Error> {
+    let Some(state) = whole(reader, id)? else {
+        return Ok(Ran::default());
+    };
+    let machine = handle.compiled(reader, &state)?;
+    let query = ActionQuery {
+        execution: Some(id),
+        page: Page::first(ACTIONS_MAX),
+        ..ActionQuery::default()
+    };
+    let mut actions = BTreeMap::new();
+    // Newest first: the first of each id counts.
+    for row in reader.actions(&query)?.rows {
+        let view = handle.action_view(reader, row)?;
+        actions.entry(view.action_id.clone()).or_insert(view);
     }
+    Ok(Ran {
+        configuration: machine.configuration(&state.execution.active),
+        actions,
+    })
+}
 
-    /// What is known of an execution: its configuration, and the last action of each id.
-    fn ran(&self, reader: &dyn Reader, id: ExecutionId) -> Result<Ran, Error> {
-        let Some(row) = reader.execution(id)? else {
-            return Ok(Ran::default());
-        };
-        let state = whole(reader, row)?;
-        let machine = self.compiled(reader, &state)?;
-        let query = ActionQuery {
-            execution: Some(id),
-            page: Page::first(ACTIONS_MAX),
-            ..ActionQuery::default()
-        };
-        let mut actions = BTreeMap::new();
-        // Newest first: the first of each id counts.
-        for row in reader.actions(&query)?.rows {
-            let view = self.action_view(reader, row)?;
-            actions.entry(view.action_id.clone()).or_insert(view);
-        }
-        Ok(Ran {
-            configuration: machine.configuration(&state.execution.active),
-            actions,
-        })
+fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep {
+    let of_action = || ran.actions.values().find(|view| WorkflowId::from(view.id) == plan.id);
+    let view = ran.actions.get(&step.name).or_else(of_action);
+    let waiting = match view {
+        Some(view) => step_waiting(plan, view),
+        None => not_begun(plan, step, ran),
+    };
+    let action = &step.action;
+    wire::WorkflowStep {
+        name: step.name.clone(),
+        operation: action.operation.clone(),
+        version: action.version,
+        risk_level: action.risk_level.into(),
+        subject: action.subject.clone(),
+        status: view.map_or_else(|| unstarted(plan, step, ran), |view| view.status.clone()),
+        next_retry_at: match &waiting {
+            Waiting::Retrying { next_at, .. } => Some(*next_at),
+            _ => None,
+        },
+        waiting,
+        action_id: view.map(|view| view.id),
+        params: action.params.clone(),
+        reason: step.reason.clone(),
+        depends_on: step.depends_on.clone(),
+        attempts: view
+            .and_then(|view| view.attempts.last())
+            .map_or(0, |attempt| attempt.number),
+        result: view.and_then(|view| view.result.clone()),
+        last_error: view.and_then(|view| view.last_error.clone()),
     }
+}
 
-    fn step_view(&self, plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep {
-        let of_action = || ran.actions.values().find(|view| WorkflowId::from(view.id) == plan.id);
-        let view = ran.actions.get(&step.name).or_else(of_action);
-        let waiting = match view {
-            Some(view) => self.step_waiting(plan, view),
-            None => not_begun(plan, step, ran),
-        };
-        let action = &step.action;
-        wire::WorkflowStep {
-            name: step.name.clone(),
-            operation: action.operation.clone(),
-            version: action.version,
-            risk_level: action.risk_level.into(),
-            subject: action.subject.clone(),
-            status: view.map_or_else(|| unstarted(plan, step, ran), |view| view.status.clone()),
-            next_retry_at: match &waiting {
-                Waiting::Retrying { next_at, .. } => Some(*next_at),
-                _ => None,
-            },
-            waiting,
-            action_id: view.map(|view| view.id),
-            params: action.params.clone(),
-            reason: step.reason.clone(),
-            depends_on: step.depends_on.clone(),
-            attempts: view
-                .and_then(|view| view.attempts.last())
-                .map_or(0, |attempt| attempt.number),
-            result: view.and_then(|view| view.result.clone()),
-            last_error: view.and_then(|view| view.last_error.clone()),
-        }
-    }
-
-    /// What a step that has begun waits for: where it is queued, a person may be why.
-    fn step_waiting(&self, plan: &PlanState, view: &ActionView) -> Waiting {
-        let waits = view.waiting.is_for_permit() && plan.status == WorkflowStatus::AwaitingApproval;
-        if waits {
-            for_approval(plan)
-        } else {
-            view.waiting.clone()
-        }
+/// What a step that has begun waits for: where it is queued, a person may be why.
+fn step_waiting(plan: &PlanState, view: &ActionView) -> Waiting {
+    let waits = view.waiting.is_for_permit() && plan.status == WorkflowStatus::AwaitingApproval;
+    if waits {
+        for_approval(plan)
+    } else {
+        view.waiting.clone()
     }
 }
 
@@ -271,14 +282,14 @@ fn state_of(row: records::Plan) -> Result<PlanState, Error> {
 }
 
 fn shown<T>(
-    handle: &Handle,
+    handle: &ReadHandle,
     reader: &dyn Reader,
     rows: Vec<records::Plan>,
     show: &mut impl FnMut(wire::Workflow) -> Option<T>,
 ) -> Result<Vec<T>, Error> {
     let mut kept = Vec::with_capacity(rows.len());
     for row in rows {
-        let Some(shown) = show(handle.workflow_view(reader, row)?) else {
+        let Some(shown) = show(workflow_view(handle, reader, row)?) else {
             break;
         };
         kept.push(shown);
@@ -306,7 +317,7 @@ fn last_run(reader: &dyn Reader, plan: &PlanState) -> Result<Option<PlanState>, 
 const LAST_RUNS_MAX: usize = 50;
 
 fn workflow(
-    handle: &Handle,
+    handle: &ReadHandle,
     plan: &PlanState,
     execution: Option<ExecutionId>,
     steps: Vec<wire::WorkflowStep>,
@@ -342,8 +353,8 @@ fn workflow(
     }
 }
 
-fn approval(handle: &Handle, plan: &PlanState) -> wire::Approval {
-    let verdict = plan.verdict(handle.approval_policy(), handle.now(), None);
+fn approval(handle: &ReadHandle, plan: &PlanState) -> wire::Approval {
+    let verdict = plan.verdict(&handle.approval, handle.clock.now(), None);
     let decisions = &plan.decided.decisions;
     let given: Vec<wire::GivenApproval> = decisions
         .given

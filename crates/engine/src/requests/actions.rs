@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use sprag_core::action::{Action, CancelledBy, Status};
 use sprag_core::ids::ActionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_store::records::ExecutionStatus;
 
+use super::audit::{Audit, action_status};
 use super::idempotency::stored_answer;
-use super::{Answer, Code, Refusal, Request, Route, Subject};
-use crate::decide::{Decider, ExecutionChange, Reads};
+use super::{Answer, Code, Refusal, Request, Route};
+use crate::decide::{Decider, ExecutionChange};
 use crate::read::view::{self, ActionView};
 
 /// Let a retrying or scheduled action be due now.
@@ -30,17 +32,14 @@ impl Answer for Box<ActionView> {
 impl Request for RetryNow {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "retry-now";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::RetryNow, |request| request.0.to_string())
+            .changing(|request, decider, _| action_status(decider, request.0)),
+    );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -59,17 +58,14 @@ impl Request for RetryNow {
 impl Request for CancelAction {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "cancel-action";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::CancelAction, |request| request.0.to_string())
+            .changing(|request, decider, _| action_status(decider, request.0)),
+    );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -82,11 +78,7 @@ impl Request for Explain {
     const NAME: &'static str = "explain";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -152,7 +144,7 @@ pub(super) fn changed(
 fn unknown(decider: &Decider<'_>, id: ActionId) -> Refusal {
     match decider.known.found.damaged_actions.get(&id) {
         Some(detail) => Refusal::new(Code::RecordDamaged, detail.clone()),
-        None => Refusal::new(Code::ActionUnknown, format!("there is no action `{id}`")),
+        None => Refusal::no_action(id),
     }
 }
 
@@ -173,6 +165,6 @@ pub(super) fn make_ready<E: ToString>(changed: Result<(), E>) -> Result<(), Refu
 
 pub(super) fn conflict(action: &Action, needed: &str) -> Refusal {
     let (id, status) = (action.id, action.status.word());
-    let detail = format!("action `{id}` is {status}; it would have to be {needed}");
+    let detail = format!("action `{id}` is {status}, and this operation needs one that is {needed}");
     Refusal::new(Code::StatusConflict, detail)
 }

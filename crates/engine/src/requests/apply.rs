@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::Machine;
 use sprag_core::operation::is_workflow_machine;
 use sprag_store::Mutation;
 use sprag_store::records::MachineVersion;
 
+use super::audit::Audit;
 use super::idempotency::stored_answer;
 use super::switches::changed;
 use super::{Answer, Code, Matches, Refusal, Request, Route, Subject};
@@ -56,6 +58,10 @@ impl Answer for Applied {
 impl Request for Apply {
     type Answer = Applied;
     const NAME: &'static str = "apply";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ApplyMachine, |request| request.machine.id.clone())
+            .changing(|request, decider, applied| version_of(decider, request, applied)),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -97,6 +103,17 @@ impl Request for Apply {
         }
         Ok(keep_version(decider, machine, newest + 1, same_as))
     }
+}
+
+/// The newest version; after the decision with the digest of what was applied.
+fn version_of(decider: &mut Decider<'_>, apply: &Apply, applied: Option<&Applied>) -> Option<String> {
+    let Some(applied) = applied else {
+        return decider
+            .newest(&apply.machine.id)
+            .map(|version| format!("version {version}"));
+    };
+    let digest = sprag_core::document::json::hex(&apply.machine.digest);
+    Some(format!("version {}, sha256 {digest}", applied.version))
 }
 
 fn keep_version(decider: &mut Decider<'_>, machine: &Arc<Machine>, version: u32, same_as: Option<u32>) -> Applied {

@@ -3,12 +3,34 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sprag_core::action::Outcome;
 use sprag_core::action::error::kind;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::action::{Action, Outcome};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
 
-use super::{AttemptRef, Code, Command, IfRefused, Keep, Overlap, Refusal, Request, Route};
-use crate::decide::{self, Decider, Reads, Turn};
+use super::{Code, Command, IfRefused, Keep, Overlap, Refusal, Request, Route};
+use crate::decide::{self, Decider, Turn};
+
+/// An attempt, with where to find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttemptRef {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its action.
+    pub action: ActionId,
+    /// The execution of the action.
+    pub execution: ExecutionId,
+}
+
+impl AttemptRef {
+    /// An attempt of an action.
+    pub(crate) fn of(action: &Action, attempt: AttemptId) -> Self {
+        Self {
+            attempt,
+            action: action.id,
+            execution: action.origin.execution,
+        }
+    }
+}
 
 /// An attempt ended.
 #[derive(Clone, Debug)]
@@ -26,15 +48,7 @@ impl Request for ReportOutcome {
     const ON_STORE_FAILURE: Keep = Keep::Requeue;
 
     fn route(&self) -> Route {
-        Route::Slot(self.attempt.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.attempt.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.attempt.execution)
+        Route::Execution(self.attempt.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
@@ -77,15 +91,7 @@ impl Request for Checkpoint {
     const NAME: &'static str = "checkpoint";
 
     fn route(&self) -> Route {
-        Route::Slot(self.attempt.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.attempt.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.attempt.execution)
+        Route::Execution(self.attempt.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
@@ -95,7 +101,10 @@ impl Request for Checkpoint {
 
 pub(super) fn checkpoint(decider: &mut Decider<'_>, at: AttemptRef, value: &Value) -> Result<(), Refusal> {
     let superseded = || {
-        let detail = format!("attempt `{}` is not current", at.attempt);
+        let detail = format!(
+            "attempt `{}` is no longer current; stop the work and do not report it again",
+            at.attempt
+        );
         Refusal::new(Code::AttemptSuperseded, detail)
     };
     let committed = decider.change(at.execution, |change| {
@@ -129,15 +138,7 @@ impl Request for Begin {
     const OVERLAP: Overlap = Overlap::Everyday;
 
     fn route(&self) -> Route {
-        Route::Slot(self.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.execution)
+        Route::Execution(self.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
@@ -161,15 +162,7 @@ impl Request for Interrupted {
     const ON_STORE_FAILURE: Keep = Keep::RequeueFirst;
 
     fn route(&self) -> Route {
-        Route::Slot(self.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.execution)
+        Route::Execution(self.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
@@ -188,15 +181,7 @@ impl Request for Overdue {
     const ON_STORE_FAILURE: Keep = Keep::Requeue;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.0.execution)
+        Route::Execution(self.0.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {

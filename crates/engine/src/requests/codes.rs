@@ -1,4 +1,4 @@
-//! The codes of refusals, and how such codes are declared: here for the engine, and by whoever refuses beside it.
+//! The codes of refusals, and how such codes are declared: here for the engine, and by the parts that refuse beside it.
 
 /// Declares an enumeration of codes, each with its name on the wire.
 #[macro_export]
@@ -73,6 +73,8 @@ codes! {
     VariablesTooLarge = "variables-too-large";
     /// A key, id or tag holds something it must not.
     NameInvalid = "name-invalid";
+    /// The audit must say why this is done, and no reason was given.
+    ReasonMissing = "reason-missing";
     /// Too much is under way; try again.
     Overloaded = "overloaded";
     /// The engine is going down.
@@ -97,6 +99,10 @@ codes! {
     ScopeUnknown = "scope-unknown";
     /// As many switches are on as there may be.
     SwitchesFull = "switches-full";
+    /// There is no such token.
+    TokenUnknown = "token-unknown";
+    /// As many tokens are valid as there may be.
+    TokensFull = "tokens-full";
     /// The key has no override.
     LimitUnknown = "limit-unknown";
     /// As many limits are overridden as there may be.
@@ -141,6 +147,7 @@ impl Code {
                 | Self::SelfApproval
                 | Self::ApprovalExpired
                 | Self::ApprovalMissing
+                | Self::TokensFull
                 | Self::BackupUnderWay
                 | Self::BackupUnsupported
         )

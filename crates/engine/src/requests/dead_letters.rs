@@ -2,18 +2,20 @@
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::{Action, Overrides, Status};
+use sprag_core::document::patch::Operation;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::time::Timestamp;
 
 use super::actions::{changed, conflict, make_ready, rejoin};
+use super::audit::{Audit, action_status};
 use super::idempotency::with;
 use super::jobs::retry_letter;
 use super::{Code, Refusal, Request, RetryLetter, Route, Subject};
 use crate::decide::plans::plan_of;
 use crate::decide::{Decider, ExecutionChange, LogEntry, Reads, edit, own_limits};
-use crate::jobs::dead_letters::Dealt;
+use crate::jobs::dead_letters::SettledLetter;
 use crate::read::view::ActionView;
 
 /// Retry a dead letter, with a fresh budget of attempts.
@@ -53,6 +55,10 @@ impl RetryDead {
 impl Request for RetryDead {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "retry-dead";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::RetryDeadLetter, |request| request.action.to_string())
+            .changing(|request, decider, _| action_status(decider, request.action)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.action.slot())
@@ -84,7 +90,7 @@ impl Request for RetryDead {
 }
 
 impl Request for RetryLetter {
-    type Answer = Dealt;
+    type Answer = SettledLetter;
     const NAME: &'static str = "retry-letter";
 
     fn route(&self) -> Route {
@@ -95,7 +101,7 @@ impl Request for RetryLetter {
         self.retry.declare(reads);
     }
 
-    fn decide(&self, decider: &mut Decider<'_>) -> Result<Dealt, Refusal> {
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<SettledLetter, Refusal> {
         Ok(retry_letter(decider, self))
     }
 }
@@ -107,17 +113,14 @@ pub struct Archive(pub ActionId);
 impl Request for Archive {
     type Answer = Box<ActionView>;
     const NAME: &'static str = "archive";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ArchiveDeadLetter, |request| request.0.to_string())
+            .changing(|request, decider, _| action_status(decider, request.0)),
+    );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Action(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -181,13 +184,12 @@ fn refuse_change(action: &Action, retry: &RetryDead) -> Result<(), Refusal> {
 /// The action follows the definition of another version.
 fn take_version(decider: &Decider<'_>, action: &mut Action, version: u32) -> Result<(), Refusal> {
     let name = &action.origin.machine;
-    let machine = decider.machine(name, version).ok_or_else(|| {
-        let detail = format!("machine `{name}` has no version {version}");
-        Refusal::new(Code::VersionUnknown, detail)
-    })?;
+    let machine = decider.machine(name, version);
+    let machine = machine.ok_or_else(|| Refusal::no_version(name, version))?;
     let Some((_, definition)) = machine.action(&action.action_id) else {
         let id = &action.action_id;
-        let detail = format!("version {version} of machine `{name}` has no action `{id}`");
+        let detail =
+            format!("version {version} of machine `{name}` has no action `{id}`; choose a version that defines it");
         return Err(Refusal::new(Code::VersionUnknown, detail));
     };
     action.origin.version = version;
@@ -231,6 +233,7 @@ fn deadline_of(decider: &Decider<'_>, action: &Action) -> Option<Timestamp> {
 
 fn has_no_config(action: &Action) -> Refusal {
     let id = action.id;
-    let detail = format!("action `{id}` has no configuration, because it could not be rendered; retry it with one");
+    let detail =
+        format!("action `{id}` has no configuration, because Sprag could not render it; send `config` with the retry");
     Refusal::new(Code::StatusConflict, detail)
 }

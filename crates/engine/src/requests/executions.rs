@@ -1,12 +1,14 @@
 //! Pause, resume and cancel executions, and continue one whose input was deferred.
 
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_store::records::ExecutionStatus;
 
-use super::{Code, Keep, Refusal, Request, Route, Subject};
+use super::audit::{Audit, execution_status};
+use super::{Code, Keep, Refusal, Request, Route};
 use crate::decide::convert::Entry;
 use crate::decide::state::ExecutionState;
-use crate::decide::{Decider, ExecutionChange, Reads};
+use crate::decide::{Decider, ExecutionChange};
 use crate::read::view::{self, ExecutionView};
 
 /// Hold decisions and starts. Attempts that run end normally.
@@ -28,17 +30,14 @@ pub struct Continue(pub ExecutionId);
 impl Request for Pause {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "pause";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::PauseExecution, |request| request.0.to_string())
+            .changing(|request, decider, _| execution_status(decider, request.0)),
+    );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -58,17 +57,14 @@ impl Request for Pause {
 impl Request for Resume {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "resume";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ResumeExecution, |request| request.0.to_string())
+            .changing(|request, decider, _| execution_status(decider, request.0)),
+    );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -90,17 +86,14 @@ impl Request for Resume {
 impl Request for Cancel {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "cancel";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::CancelExecution, |request| request.0.to_string())
+            .changing(|request, decider, _| execution_status(decider, request.0)),
+    );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -122,15 +115,7 @@ impl Request for Continue {
     const ON_STORE_FAILURE: Keep = Keep::Requeue;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.0)
+        Route::Execution(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {

@@ -3,16 +3,18 @@
 use serde_json::{Value, json};
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, JobId, Slot};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::text::{self, NAME_BYTES_MAX};
 use sprag_core::time::Timestamp;
 use sprag_store::Mutation;
 use sprag_store::records::{JobItem, JobResult, JobStatus};
 
+use super::audit::{Audit, job_status};
 use super::dead_letters::retry_dead;
 use super::idempotency::{stored_answer, with};
 use super::{Answer, Code, Command, IfRefused, Refusal, Request, RetryDead, Route, Subject};
 use crate::decide::{Decider, LogEntry, Reads};
-use crate::jobs::dead_letters::{Dealt, Fate, RetryLetter, result_of};
+use crate::jobs::dead_letters::{Fate, RetryLetter, SettledLetter, result_of};
 use crate::jobs::{AGAIN_MILLIS, CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
 
 /// How far the clocks of nodes may be apart, in milliseconds. A dead letter that another node's clock saw die so soon after
@@ -23,13 +25,19 @@ impl Answer for Box<JobView> {
     stored_answer!("job");
 }
 
-impl Answer for Dealt {
+impl Answer for SettledLetter {
     stored_answer!("letter");
 }
 
 impl Request for RetryAll {
     type Answer = Box<JobView>;
     const NAME: &'static str = "retry-all";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::RetryDeadLetters, |request| request.filter.clone())
+            .making(|job| Some(job.id.to_string()))
+            .because(|request| request.reason.as_deref())
+            .changing(|request, _, job| job.map(|_| request.filter.clone())),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -57,16 +65,16 @@ impl Request for RetryAll {
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
         letters(&self.filter).map_err(|error| Refusal {
             errors: vec![("/filter".to_owned(), error.to_string())],
-            ..Refusal::new(Code::FilterInvalid, format!("the filter cannot be used: {error}"))
+            ..Refusal::new(Code::FilterInvalid, format!("the filter is not valid: {error}"))
         })?;
         if self.reason.as_ref().is_some_and(|reason| reason.len() > NAME_BYTES_MAX) {
-            let detail = format!("the reason is longer than {NAME_BYTES_MAX} bytes");
+            let detail = format!("the reason is longer than {NAME_BYTES_MAX} bytes; shorten it");
             return Err(Refusal::at("/reason", Code::NameInvalid, detail));
         }
         let is_new = |id: &&JobId| decider.known.jobs.get(**id).is_none();
         let new = decider.batch.bulk.keys().filter(is_new).count();
         if decider.known.jobs.open_count() + new >= JOBS_OPEN_MAX {
-            let detail = format!("{JOBS_OPEN_MAX} jobs are open already; wait for one to end, or cancel one");
+            let detail = format!("{JOBS_OPEN_MAX} jobs are already open; wait until one ends, or cancel one");
             return Err(Refusal::new(Code::JobsFull, detail));
         }
         // Jobs live in the control shard, which the first slot belongs to.
@@ -82,13 +90,14 @@ pub struct PauseJob(pub JobId);
 impl Request for PauseJob {
     type Answer = Box<JobView>;
     const NAME: &'static str = "pause-job";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::PauseJob, |request| request.0.to_string())
+            .changing(|request, decider, _| job_status(decider, request.0)),
+    );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Control
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Job(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -101,20 +110,21 @@ impl Request for PauseJob {
     }
 }
 
-/// Let a job continue.
+/// Resume a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumeJob(pub JobId);
 
 impl Request for ResumeJob {
     type Answer = Box<JobView>;
     const NAME: &'static str = "resume-job";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ResumeJob, |request| request.0.to_string())
+            .changing(|request, decider, _| job_status(decider, request.0)),
+    );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Control
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Job(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -135,20 +145,22 @@ pub struct CancelJob(pub JobId);
 impl Request for CancelJob {
     type Answer = Box<JobView>;
     const NAME: &'static str = "cancel-job";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::CancelJob, |request| request.0.to_string())
+            .changing(|request, decider, _| job_status(decider, request.0)),
+    );
+    const KEYED_BY_TARGET: bool = true;
 
     fn route(&self) -> Route {
-        Route::Control
-    }
-
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::bare(&self.0))
+        Route::Job(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
         let mut job = open(decider, self.0)?;
         for letter in std::mem::take(&mut job.body.elsewhere) {
-            let detail = "the job was cancelled while another node was asked about it; it may have been retried";
-            note(decider, &mut job, Dealt::failed(letter, detail.to_owned()));
+            let detail =
+                "the job was cancelled before another node answered; that node may have retried the dead letter";
+            note(decider, &mut job, SettledLetter::failed(letter, detail.to_owned()));
         }
         job.finish(JobStatus::Cancelled, decider.now());
         Ok(put(decider, job))
@@ -213,7 +225,7 @@ pub struct LettersSettled {
     /// Which job.
     pub job: JobId,
     /// Those that were settled.
-    pub dealt: Vec<Dealt>,
+    pub settled: Vec<SettledLetter>,
 }
 
 impl Request for LettersSettled {
@@ -228,19 +240,19 @@ impl Request for LettersSettled {
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
         let now = decider.now();
         let again_at = now.plus(AGAIN_MILLIS);
-        if self.dealt.is_empty() {
+        if self.settled.is_empty() {
             decider.known.jobs.ask_again(self.job, again_at);
             return Ok(());
         }
         let Some(mut job) = find(decider, self.job) else {
             return Ok(());
         };
-        for dealt in &self.dealt {
+        for settled in &self.settled {
             let all = &mut job.body.elsewhere;
             // A dead letter that was asked about twice may be answered twice.
-            if let Some(position) = all.iter().position(|letter| *letter == dealt.letter) {
+            if let Some(position) = all.iter().position(|letter| *letter == settled.letter) {
                 all.remove(position);
-                note(decider, &mut job, dealt.clone());
+                note(decider, &mut job, settled.clone());
                 job.updated_at = now;
             }
         }
@@ -291,7 +303,7 @@ fn pause_refused<R>(job: JobId) -> IfRefused<R> {
 
 fn open(decider: &Decider<'_>, id: JobId) -> Result<Job, Refusal> {
     find(decider, id).ok_or_else(|| {
-        let detail = format!("there is no open job `{id}`; it is over, or never was");
+        let detail = format!("there is no open job `{id}`: it has ended, or the id is wrong; list the jobs");
         Refusal::new(Code::JobUnknown, detail)
     })
 }
@@ -314,8 +326,8 @@ fn retry_letters(decider: &mut Decider<'_>, job: &mut Job, step: &JobStep) {
     let asked = job.letters(step.letters.clone());
     for &letter in &step.letters {
         if decider.shards.owns(letter.slot()) {
-            let dealt = retry_letter(decider, &RetryLetter::of(&asked, letter));
-            note(decider, job, dealt);
+            let settled = retry_letter(decider, &RetryLetter::of(&asked, letter));
+            note(decider, job, settled);
         } else {
             // Its shard went since the page was read.
             job.body.elsewhere.push(letter);
@@ -371,13 +383,13 @@ fn judge_canaries(decider: &mut Decider<'_>, job: &mut Job, letters: &[ActionId]
     if died > 0 {
         job.status = JobStatus::Paused;
         let all = canary.retried;
-        let note = format!("{died} of {all} canaries died again; resume the job to go on all the same");
+        let note = format!("{died} of {all} canaries died again; resume the job to continue anyway");
         job.body.note = Some(note);
     }
 }
 
 /// Retries a dead letter for a job.
-pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> Dealt {
+pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> SettledLetter {
     let RetryLetter { job: _, made_at, retry } = letter;
     let found = decider.find_action(retry.action);
     let made_at = if decider.shards.is_whole() {
@@ -398,7 +410,7 @@ pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> D
         Some(Err(refusal)) if was_dead => (Fate::Failed, Some(refusal.detail)),
         Some(Err(refusal)) => (Fate::Skipped, Some(refusal.detail)),
     };
-    Dealt {
+    SettledLetter {
         letter: retry.action,
         fate,
         detail,
@@ -406,8 +418,8 @@ pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> D
 }
 
 /// Notes what became of a dead letter, as an item of the job.
-fn note(decider: &mut Decider<'_>, job: &mut Job, dealt: Dealt) {
-    let Dealt { letter, fate, detail } = dealt;
+fn note(decider: &mut Decider<'_>, job: &mut Job, settled: SettledLetter) {
+    let SettledLetter { letter, fate, detail } = settled;
     let Some(result) = result_of(fate) else { return };
     let counts = &mut job.body.counts;
     counts.matched += 1;

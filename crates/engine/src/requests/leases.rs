@@ -10,7 +10,7 @@ use serde_json::Value;
 use sprag_core::action::error::kind;
 use sprag_core::action::{Lease, Outcome};
 use sprag_core::expression::template::Frozen;
-use sprag_core::ids::{AttemptId, ExecutionId};
+use sprag_core::ids::AttemptId;
 
 use super::attempts::{checkpoint, timed_out};
 use super::idempotency::stored_answer;
@@ -114,11 +114,7 @@ impl Request for Finish {
     const NAME: &'static str = "finish";
 
     fn route(&self) -> Route {
-        Route::Slot(self.attempt.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.leased(self.attempt);
+        Route::Attempt(self.attempt)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Finished, Refusal> {
@@ -164,11 +160,7 @@ impl Request for LeasedConfig {
     const NAME: &'static str = "leased-config";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.leased(self.0);
+        Route::Attempt(self.0)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
@@ -187,6 +179,34 @@ impl Request for LeasedConfig {
     }
 }
 
+/// Show the type of the action of a leased attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeasedType(pub AttemptId);
+
+impl Answer for Option<String> {}
+
+impl Request for LeasedType {
+    type Answer = Option<String>;
+    const NAME: &'static str = "leased-type";
+
+    fn route(&self) -> Route {
+        Route::Attempt(self.0)
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
+        let at = match leased(decider, self.0) {
+            Ok(leased) => leased.at,
+            Err(refusal) if refusal.code == Code::AttemptSuperseded => return Ok(None),
+            Err(refusal) => return Err(refusal),
+        };
+        let found = decider.change(at.execution, |change| {
+            let action = change.state.actions.get(&at.action)?;
+            Some(action.kind.clone())
+        });
+        Ok(found.ok().flatten())
+    }
+}
+
 /// The lease of an attempt may be over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseOver(pub AttemptRef);
@@ -196,15 +216,7 @@ impl Request for LeaseOver {
     const NAME: &'static str = "lease-over";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.0.execution)
+        Route::Execution(self.0.execution)
     }
 
     /// The runner was silent for as long as the lease: what became of the attempt is unknown.
@@ -225,7 +237,7 @@ impl Request for LeaseOver {
         let message = if lease.until == lease.deadline {
             format!("lease lost: {runner} sent no outcome within the attempt's timeout")
         } else {
-            format!("lease lost: nothing was heard of {runner} for {} ms", lease.millis)
+            format!("lease lost: {runner} sent no heartbeat for {} ms", lease.millis)
         };
         decide::settle(decider, at, Outcome::unknown(kind::TIMEOUT, message));
         Ok(())
@@ -240,7 +252,7 @@ impl Request for LeaseOver {
 fn leased(decider: &Decider<'_>, attempt: AttemptId) -> Result<LeasedAttempt, Refusal> {
     decider.known.queue.leases.get(attempt).ok_or_else(|| {
         if decider.is_recovering {
-            let detail = "what an earlier process left is still being read; try again in a moment";
+            let detail = "the server still reads the work of an earlier process; try again in a moment";
             return Refusal::new(Code::Overloaded, detail);
         }
         superseded(attempt)
@@ -249,7 +261,7 @@ fn leased(decider: &Decider<'_>, attempt: AttemptId) -> Result<LeasedAttempt, Re
 
 fn superseded(attempt: AttemptId) -> Refusal {
     let detail = format!(
-        "attempt `{attempt}` is nobody's: it has ended, its lease ran out, or there never was one; have no further effect"
+        "attempt `{attempt}` holds no lease: it has ended, its lease expired, or it never started; stop the work"
     );
     Refusal::new(Code::AttemptSuperseded, detail)
 }

@@ -1,15 +1,19 @@
 //! Limits: overrides that operators set, and demands and grants between nodes (see [`crate::limits`]).
 
 use sprag_core::action::Action;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::text::check_limit_key;
 use sprag_store::records::FactKind;
 use sprag_store::traits::shard_of;
 use sprag_store::{Fence, Mutation};
 
+use super::audit::Audit;
 use super::switches::changed;
 use super::{Answer, Code, Matches, Refusal, Request, Route};
 use crate::decide::{Decider, Reads};
-use crate::limits::{Allowed, Heard, LimitKey, LimitView, Numbers, Override, Statement, demand, home_of};
+use crate::limits::{
+    GrantReceived, LimitDemand, LimitGrant, LimitKey, LimitView, Numbers, Override, demand, owner_slot,
+};
 use crate::queue::control::{OVERRIDES_MAX, fact};
 
 /// List every key that is limited.
@@ -61,6 +65,10 @@ pub struct SetLimit {
 impl Request for SetLimit {
     type Answer = LimitView;
     const NAME: &'static str = "set-limit";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::SetLimit, |request| request.key.clone())
+            .changing(|request, decider, _| overridden(decider, &request.key)),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -111,6 +119,10 @@ pub struct ClearLimit {
 impl Request for ClearLimit {
     type Answer = LimitView;
     const NAME: &'static str = "clear-limit";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ClearLimit, |request| request.key.clone())
+            .changing(|request, decider, _| overridden(decider, &request.key)),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -120,7 +132,7 @@ impl Request for ClearLimit {
         let Self { key, matches } = self;
         let revision = revision(decider, key);
         if revision == 0 {
-            let detail = format!("the limit `{key}` is not overridden");
+            let detail = format!("the limit `{key}` has no override to clear; list the limits to find overridden ones");
             return Err(Refusal::new(Code::LimitUnknown, detail));
         }
         if !matches.is(revision) {
@@ -141,26 +153,33 @@ fn view(decider: &Decider<'_>, key: &str) -> LimitView {
     limit.shown(key, decider.known.control.overrides.get(key).cloned())
 }
 
+/// The numbers of an override with their revision, for the audit.
+fn overridden(decider: &Decider<'_>, key: &str) -> Option<String> {
+    let found = decider.known.control.overrides.get(key)?;
+    let numbers = serde_json::to_string(&found.numbers).ok()?;
+    Some(format!("revision {}: {numbers}", found.revision))
+}
+
 fn revision(decider: &Decider<'_>, key: &str) -> u64 {
     let overridden = decider.known.control.overrides.get(key);
     overridden.map_or(0, |found| found.revision)
 }
 
-impl Answer for Allowed {}
+impl Answer for LimitGrant {}
 
-impl Request for Statement {
-    type Answer = Allowed;
+impl Request for LimitDemand {
+    type Answer = LimitGrant;
     const NAME: &'static str = "demand";
 
     fn route(&self) -> Route {
-        Route::Slot(home_of(&self.limit.key))
+        Route::Slot(owner_slot(&self.limit.key))
     }
 
     /// The node gets its answer once this batch is durable, so every attempt that ended here to make room has ended.
-    fn decide(&self, decider: &mut Decider<'_>) -> Result<Allowed, Refusal> {
-        let owner = shard_of(home_of(&self.limit.key), decider.shards.shards());
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<LimitGrant, Refusal> {
+        let owner = shard_of(owner_slot(&self.limit.key), decider.shards.shards());
         let fence = decider.shards.fence(owner);
-        let Some(fence) = fence.filter(|_| !decider.known.queue.permits.homes.is_me(self.node)) else {
+        let Some(fence) = fence.filter(|_| !decider.known.queue.permits.shared.is_me(self.node)) else {
             // A demand that this node sent before it became the owner itself is nothing to count.
             return Err(Refusal::elsewhere(owner));
         };
@@ -171,7 +190,7 @@ impl Request for Statement {
         }
         let (now, micros) = (decider.at.now, decider.at.micros);
         let allowed = demand::grant(&mut decider.known.queue, &asked, now, micros);
-        Ok(Allowed {
+        Ok(LimitGrant {
             most: allowed.most,
             shard: fence.shard.0,
             epoch: fence.epoch,
@@ -181,7 +200,7 @@ impl Request for Statement {
     }
 }
 
-impl Request for Heard {
+impl Request for GrantReceived {
     type Answer = ();
     const NAME: &'static str = "grant-received";
 

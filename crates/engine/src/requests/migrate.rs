@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::{Execution, Facts, Machine};
 use sprag_store::traits::Variables;
 
+use super::audit::Audit;
 use super::executions::changed;
 use super::{Code, Refusal, Request, Route, Subject};
 use crate::decide::convert::{Entry, Moved};
@@ -30,6 +32,14 @@ pub struct Migrate {
 impl Request for Migrate {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "migrate";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::MigrateExecution, |request| request.execution.to_string()).changing(
+            |request, decider, _| {
+                let state = decider.known.executions.get(request.execution)?;
+                Some(format!("version {}", state.head.version))
+            },
+        ),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.execution.slot())
@@ -63,10 +73,8 @@ impl Request for Migrate {
         };
         let name = Arc::clone(&state.head.machine);
         let version = self.version.or_else(|| decider.newest(&name)).unwrap_or(1);
-        let target = decider.machine(&name, version).ok_or_else(|| {
-            let detail = format!("machine `{name}` has no version {version}");
-            Refusal::new(Code::VersionUnknown, detail)
-        })?;
+        let target = decider.machine(&name, version);
+        let target = target.ok_or_else(|| Refusal::no_version(&name, version))?;
         changed(decider, self.execution, |change| {
             migrate(change, self, &target, version)
         })
@@ -82,7 +90,11 @@ fn migrate(
 ) -> Result<(), Refusal> {
     let head = &change.state.head;
     if !head.status.is_open() {
-        let detail = format!("execution `{}` is {}", head.id, head.status.word());
+        let detail = format!(
+            "execution `{}` is {}, and only an open execution can migrate",
+            head.id,
+            head.status.word()
+        );
         return Err(Refusal::new(Code::ExecutionClosed, detail));
     }
     let from = change.machine;

@@ -10,6 +10,7 @@
 mod actions;
 mod apply;
 mod attempts;
+pub(crate) mod audit;
 pub mod codes;
 mod dead_letters;
 mod executions;
@@ -21,36 +22,43 @@ mod migrate;
 mod once;
 pub mod operations;
 mod queue;
+mod refusal;
+mod route;
 mod send;
 mod start;
 mod switches;
 mod timers;
+mod tokens;
+mod unknown;
 mod upkeep;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde_json::Value;
-use sprag_core::action::Action;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
+use sprag_core::access::Caller;
+use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
-use sprag_store::ShardId;
 use tokio::sync::oneshot;
 
 pub use self::actions::{CancelAction, Explain, RetryNow};
 pub use self::apply::{Applied, Apply};
-pub use self::attempts::{Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
+pub use self::attempts::{AttemptRef, Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
+pub use self::audit::{Audit, Record};
 pub use self::codes::Code;
 pub use self::dead_letters::{Archive, RetryDead};
 pub use self::executions::{Cancel, Continue, Pause, Resume};
 use self::idempotency::Idempotency;
 pub use self::jobs::{CancelJob, ForgetJob, JobStep, LettersSettled, PauseJob, ResumeJob};
-pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig};
+pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig, LeasedType};
 pub use self::limits::{ClearLimit, ListLimits, SetLimit};
 pub use self::migrate::Migrate;
 pub use self::operations::{
     ApplyCatalog, Approve, CancelWorkflow, ExpirePlan, Propose, Reject, ResumeWorkflow, Revoke,
 };
 pub use self::queue::ShowQueue;
+pub use self::refusal::Refusal;
+pub use self::route::Route;
 pub use self::send::{SendMessage, Sent, Target};
 pub use self::start::Start;
 pub(crate) use self::start::start_version;
@@ -58,12 +66,13 @@ pub use self::switches::{
     CancelSwitched, LapseSwitch, ListSwitches, Matches, Rejoin, Rejoined, Swept, SwitchOff, SwitchOn,
 };
 pub use self::timers::{ActionDue, TimerDue};
+pub use self::tokens::{CreateToken, FirstToken, ListTokens, RevokeToken, TokenPlan};
 pub use self::upkeep::{AcceptClock, Expire, ExpireAnswers};
 use crate::decide::{Decider, Known, Reads};
 pub use crate::jobs::RetryAll;
 pub use crate::jobs::dead_letters::RetryLetter;
 pub use crate::leases::Poll;
-pub use crate::limits::{Heard, Statement};
+pub use crate::limits::{GrantReceived, LimitDemand};
 use crate::read::view::ExecutionView;
 
 /// Something that a lane decides.
@@ -77,25 +86,30 @@ pub trait Request: Listed + Clone + Debug + Send + 'static {
     /// Whether it may be decided while a commit before it is in flight.
     const OVERLAP: Overlap = Overlap::Alone;
 
+    /// What the audit says of it; none where a principal decides nothing with it.
+    const AUDIT: Option<Audit<Self>> = None;
+
     /// What becomes of a request of the engine's own when the store fails.
     const ON_STORE_FAILURE: Keep = Keep::Drop;
 
-    /// Which shard decides it.
+    /// Whether it acts once under an idempotency key, and its target says all about it.
+    const KEYED_BY_TARGET: bool = false;
+
+    /// What it is about, and so which shard decides it.
     fn route(&self) -> Route;
 
-    /// What must be in memory when it is decided. Called again after each round of loading.
+    /// What must be in memory when it is decided, if not just its target. Called again after each round of loading.
     fn reads(&self, reads: &mut Reads<'_>) {
-        let _ = reads;
+        self.route().reads(reads);
     }
 
     /// What makes two of them the same under one idempotency key; none where it acts once by itself or changes nothing.
     fn subject(&self) -> Option<Subject> {
-        None
-    }
-
-    /// The execution that the engine's own request is about: the lane sets it aside if the store refuses the request.
-    fn execution(&self) -> Option<ExecutionId> {
-        None
+        let target = self.route().target().filter(|_| Self::KEYED_BY_TARGET)?;
+        Some(Subject {
+            target: Value::String(target),
+            body: Value::Null,
+        })
     }
 
     /// Decides it.
@@ -127,32 +141,6 @@ pub enum Keep {
     RequeueFirst,
 }
 
-/// Which shard decides a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
-    /// The shard of a slot.
-    Slot(Slot),
-    /// The control shard: definitions, switches, limits and jobs.
-    Control,
-    /// Any lane.
-    Any,
-    /// A shard of the lane that gets it: a new execution without a key.
-    NewExecution,
-}
-
-impl Route {
-    /// The slot whose shard decides; none where any lane may. `once` is the slot of the idempotency key, where a start
-    /// without a key of its own belongs.
-    pub fn slot(self, once: Option<Slot>) -> Option<Slot> {
-        match self {
-            Self::Slot(slot) => Some(slot),
-            Self::Control => Some(Slot::default()),
-            Self::Any => None,
-            Self::NewExecution => once,
-        }
-    }
-}
-
 /// What makes two requests of one kind the same under one idempotency key.
 #[derive(Clone, Debug)]
 pub struct Subject {
@@ -160,16 +148,6 @@ pub struct Subject {
     pub target: Value,
     /// The rest of the request.
     pub body: Value,
-}
-
-impl Subject {
-    /// A request that consists of its target.
-    pub(crate) fn bare(target: &impl ToString) -> Self {
-        Self {
-            target: Value::String(target.to_string()),
-            body: Value::Null,
-        }
-    }
 }
 
 /// What to decide in the place of a request whose row the store refuses.
@@ -241,6 +219,8 @@ pub struct Call<R: Request> {
     pub request: R,
     /// What makes it act once, where its caller gave a key.
     pub(crate) once: Option<Idempotency>,
+    /// Who asks. The engine itself does where there is none.
+    pub(crate) caller: Option<Arc<Caller>>,
     /// Where the execution of the answer goes once it is closed.
     pub(crate) closed: Option<Closed>,
     /// Where the answer goes once it is durable. The engine's own requests have no caller.
@@ -255,6 +235,7 @@ impl<R: Request> Call<R> {
         Self {
             request,
             once: None,
+            caller: None,
             closed: None,
             sender: None,
             decided: None,
@@ -277,6 +258,13 @@ impl<R: Request> Call<R> {
         Self { once, ..self }
     }
 
+    /// The same, asked by `caller`.
+    #[must_use]
+    pub fn by(self, caller: Arc<Caller>) -> Self {
+        let caller = Some(caller);
+        Self { caller, ..self }
+    }
+
     /// The same, whose execution goes to `closed` once it is closed.
     #[must_use]
     pub fn closing(self, closed: Option<Closed>) -> Self {
@@ -293,7 +281,6 @@ pub(crate) trait AnyCall {
     fn slot(&self) -> Option<Slot>;
     fn route(&self) -> Route;
     fn has_caller(&self) -> bool;
-    fn execution(&self) -> Option<ExecutionId>;
     fn reads(&self, reads: &mut Reads<'_>);
     fn decide(&mut self, decider: &mut Decider<'_>);
     fn refresh(&mut self, known: &Known, now: Timestamp);
@@ -346,10 +333,6 @@ impl<R: Request> AnyCall for Call<R> {
         self.sender.is_some()
     }
 
-    fn execution(&self) -> Option<ExecutionId> {
-        self.request.execution()
-    }
-
     fn reads(&self, reads: &mut Reads<'_>) {
         self.request.reads(reads);
         if let Some(once) = self.once {
@@ -358,10 +341,13 @@ impl<R: Request> AnyCall for Call<R> {
     }
 
     fn decide(&mut self, decider: &mut Decider<'_>) {
-        self.decided = Some(match self.once {
+        decider.caller = self.caller.take();
+        let replied = audit::decide(self, decider, |decider| match self.once {
             None => Replied::now(self.request.decide(decider)),
             Some(once) => once::decide(&self.request, once, decider),
         });
+        self.caller = decider.caller.take();
+        self.decided = Some(replied);
     }
 
     fn refresh(&mut self, known: &Known, now: Timestamp) {
@@ -490,85 +476,13 @@ pub(crate) fn may_overlap(commands: &[Command]) -> bool {
     calls.all(|call| call.overlap() == Overlap::Everyday)
 }
 
-/// An attempt, with where to find it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AttemptRef {
-    /// The attempt.
-    pub attempt: AttemptId,
-    /// Its action.
-    pub action: ActionId,
-    /// The execution of the action.
-    pub execution: ExecutionId,
-}
-
-impl AttemptRef {
-    /// An attempt of an action.
-    pub(crate) fn of(action: &Action, attempt: AttemptId) -> Self {
-        Self {
-            attempt,
-            action: action.id,
-            execution: action.origin.execution,
-        }
-    }
-}
-
-/// Why something was refused. Codes are stable and have a page each.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{detail}")]
-pub struct Refusal {
-    /// The stable name.
-    pub code: Code,
-    /// What, with the value.
-    pub detail: String,
-    /// Where in what was sent, as JSON pointers, with what is wrong there.
-    pub errors: Vec<(String, String)>,
-    /// The shard whose owner must be asked: this node decided nothing.
-    pub elsewhere: Option<ShardId>,
-    /// The machine that does not exist, where that is why.
-    pub unknown_machine: Option<Box<str>>,
-}
-
-impl Refusal {
-    /// A refusal that points nowhere in particular.
-    pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self {
-            code,
-            detail: detail.into(),
-            errors: Vec::new(),
-            elsewhere: None,
-            unknown_machine: None,
-        }
-    }
-
-    /// A refusal of one field.
-    pub(crate) fn at(pointer: &str, code: Code, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        Self {
-            errors: vec![(pointer.to_owned(), detail.clone())],
-            ..Self::new(code, detail)
-        }
-    }
-
-    /// The refusal of a request that another node decides.
-    pub(crate) fn elsewhere(shard: ShardId) -> Self {
-        let detail = format!(
-            "shard {} is served by another node, or by none just now; try again in a moment",
-            shard.0
-        );
-        Self {
-            elsewhere: Some(shard),
-            ..Self::new(Code::ShardMoved, detail)
-        }
-    }
-}
-
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
-    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, Statement,
-    ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, ApplyCatalog, Propose, Approve, Reject,
-    Revoke, CancelWorkflow, ResumeWorkflow,
+    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LeasedType,
+    LimitDemand, ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Record, CreateToken, FirstToken,
+    ListTokens, RevokeToken, ApplyCatalog, Propose, Approve, Reject, Revoke, CancelWorkflow, ResumeWorkflow,
     // The engine's own.
-    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, Heard, Rejoin,
+    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, GrantReceived, Rejoin,
     Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob, ExpirePlan,
 }
 

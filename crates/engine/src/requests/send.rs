@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sprag_core::document::json;
 use sprag_core::ids::{ExecutionId, Slot};
-use sprag_core::json;
 use sprag_core::machine::{Cause, Message, is_reserved};
 use sprag_core::text::check_key;
 use sprag_store::Mutation;
@@ -120,7 +120,7 @@ impl Request for SendMessage {
 fn check_message(send: &SendMessage, most: usize) -> Result<(), Refusal> {
     if is_reserved(&send.kind) {
         let kind = &send.kind;
-        let detail = format!("messages of type `{kind}` come from the engine only; give it another type");
+        let detail = format!("only Sprag sends messages of type `{kind}`; use another type");
         return Err(Refusal::at("/type", Code::ReservedType, detail));
     }
     if let Target::Key { machine, key } = &send.to {
@@ -131,7 +131,8 @@ fn check_message(send: &SendMessage, most: usize) -> Result<(), Refusal> {
     send.id.iter().try_for_each(|id| check_field("/id", check_key(id)))?;
     let bytes = send.kind.len() + send.id.as_ref().map_or(0, String::len) + json::size(&send.payload);
     if bytes > most {
-        let detail = format!("the message takes {bytes} bytes, more than {most}");
+        let detail =
+            format!("the message has {bytes} bytes, and the limit is {most}; send a reference to the data instead");
         return Err(Refusal::new(Code::MessageTooLarge, detail));
     }
     Ok(())
@@ -141,7 +142,7 @@ fn addressee(decider: &Decider<'_>, to: &Target) -> Result<ExecutionId, Refusal>
     match to {
         Target::Id(id) => Ok(*id),
         Target::Key { machine, key } => decider.holder(machine, key).ok_or_else(|| {
-            let detail = format!("machine `{machine}` has no open execution with key `{key}`");
+            let detail = format!("machine `{machine}` has no open execution with key `{key}`; check the key, or start an execution with it");
             Refusal::new(Code::ExecutionUnknown, detail)
         }),
     }
@@ -197,7 +198,7 @@ fn refuse_closed(state: &ExecutionState) -> Result<(), Refusal> {
         return Ok(());
     }
     let (id, status) = (head.id, head.status.word());
-    let detail = format!("execution `{id}` is {status} and takes no more messages; start another one");
+    let detail = format!("execution `{id}` is {status} and accepts no more messages; start a new execution");
     Err(Refusal::new(Code::ExecutionClosed, detail))
 }
 
@@ -236,7 +237,8 @@ fn queue_message(change: &mut ExecutionChange<'_, '_>, cause: Cause) -> Result<S
     let most = change.decider.rules.limits.inbox;
     let id = change.state.head.id;
     if change.state.inbox.len() >= most {
-        let detail = format!("{most} inputs wait for execution `{id}` already");
+        let detail =
+            format!("the inbox of execution `{id}` is full: {most} inputs wait; resume or cancel the execution first");
         return Err(Refusal::new(Code::InboxFull, detail));
     }
     change.enqueue(cause);

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sprag_core::ids::{ExecutionId, Slot};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::{Cause, Execution, Facts, Machine, StepError};
 use sprag_core::operation::is_workflow_machine;
 use sprag_core::text::{self, TAGS_MAX, check_key, check_name};
 use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
+use super::audit::Audit;
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Overlap, Refusal, Request, Route, Subject};
 use crate::decide::plans::PlanState;
@@ -37,6 +39,12 @@ impl Answer for Box<ExecutionView> {
 impl Request for Start {
     type Answer = Box<ExecutionView>;
     const NAME: &'static str = "start";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::StartExecution, |request| request.machine.clone())
+            .making(|view| Some(view.id.to_string()))
+            .changing(|_, _, view| view.map(|view| format!("{} version {}", view.machine, view.version)))
+            .by_hand(),
+    );
     const OVERLAP: Overlap = Overlap::Everyday;
 
     fn route(&self) -> Route {
@@ -169,7 +177,10 @@ fn refuse_held_key(decider: &Decider<'_>, start: &Start) -> Result<(), Refusal> 
         return Ok(());
     };
     let machine = &start.machine;
-    let detail = format!("key `{key}` of machine `{machine}` is held by the open execution `{holder}`");
+    let detail = format!(
+        "key `{key}` of machine `{machine}` is in use by the open execution `{holder}`; use that execution, or \
+         another key"
+    );
     Err(Refusal::new(Code::KeyInUse, detail))
 }
 
@@ -238,7 +249,7 @@ fn check_names(start: &Start) -> Result<(), Refusal> {
         check_field("/key", check_key(key))?;
     }
     if start.tags.len() > TAGS_MAX {
-        let detail = format!("`/tags` has {} tags; {TAGS_MAX} are the most", start.tags.len());
+        let detail = format!("`/tags` has {} tags; at most {TAGS_MAX} are allowed", start.tags.len());
         return Err(Refusal::at("/tags", Code::NameInvalid, detail));
     }
     let mut tags = start.tags.iter().enumerate();

@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId, Slot, SwitchId};
+use sprag_core::integrity::audit::Verb;
 use sprag_store::Mutation;
 use sprag_store::records::{ExecutionStatus, FactKind};
 use sprag_wire::SwitchStatus;
 
 use super::actions::cancel;
+use super::audit::Audit;
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal, Request, Route, Subject};
 use crate::decide::{Decider, Reads};
@@ -88,6 +90,12 @@ pub struct SwitchOn {
 impl Request for SwitchOn {
     type Answer = SwitchView;
     const NAME: &'static str = "switch-on";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::SwitchOn, |request| request.scope.to_string())
+            .making(|view| Some(view.id.to_string()))
+            .because(|request| Some(&request.reason))
+            .changing(|request, _, view| view.map(|_| held(request.mode, &request.scope))),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -140,6 +148,11 @@ impl Request for SwitchOn {
     }
 }
 
+/// What a switch does, for the audit.
+fn held(mode: Mode, scope: &Scope) -> String {
+    format!("{} {scope}", mode.word())
+}
+
 /// Release a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchOff {
@@ -152,6 +165,14 @@ pub struct SwitchOff {
 impl Request for SwitchOff {
     type Answer = SwitchView;
     const NAME: &'static str = "switch-off";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ReleaseSwitch, |request| request.id.to_string()).changing(
+            |request, decider, _| {
+                let switch = decider.known.control.switches.get(request.id)?;
+                Some(held(switch.mode, &switch.scope))
+            },
+        ),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -168,7 +189,7 @@ impl Request for SwitchOff {
         let Self { id, matches } = *self;
         let found = decider.known.control.switches.get(id);
         let Some(switch) = found.filter(|switch| switch.is_on(decider.now())) else {
-            return Err(Refusal::new(Code::SwitchUnknown, format!("no switch `{id}` is on")));
+            return Err(Refusal::no_switch(id));
         };
         if !matches.is(switch.revision()) {
             return Err(changed(&format!("switch `{id}`"), switch.revision()));
@@ -271,11 +292,7 @@ impl Request for CancelSwitched {
     const NAME: &'static str = "cancel-switched";
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.action(self.0);
+        Route::Action(self.0)
     }
 
     /// Cancels the action, if a switch that cancels still holds it.
@@ -363,8 +380,8 @@ fn release(decider: &mut Decider<'_>, id: SwitchId) {
 /// The refusal of a change to something that is not at the revision that the caller has seen.
 pub(super) fn changed(what: &str, revision: u64) -> Refusal {
     let detail = match revision {
-        0 => format!("{what} is not there, and the request is about one that is; look again"),
-        _ => format!("{what} is at revision {revision}, which is not what the request is about; look at it again"),
+        0 => format!("{what} does not exist, but the request requires one (`If-Match`); read it again"),
+        _ => format!("{what} is at revision {revision}, and the request requires another one; read it again"),
     };
     Refusal::new(Code::PreconditionFailed, detail)
 }

@@ -4,7 +4,7 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_store::records::TimerKey;
 
 use super::{Overlap, Refusal, Request, Route};
-use crate::decide::{Decider, Reads};
+use crate::decide::Decider;
 
 /// A timer or schedule may be due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +16,7 @@ impl Request for TimerDue {
     const OVERLAP: Overlap = Overlap::Everyday;
 
     fn route(&self) -> Route {
-        Route::Slot(self.0.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.0.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.0.execution)
+        Route::Execution(self.0.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
@@ -51,15 +43,7 @@ impl Request for ActionDue {
     const OVERLAP: Overlap = Overlap::Everyday;
 
     fn route(&self) -> Route {
-        Route::Slot(self.execution.slot())
-    }
-
-    fn reads(&self, reads: &mut Reads<'_>) {
-        reads.execution(self.execution);
-    }
-
-    fn execution(&self) -> Option<ExecutionId> {
-        Some(self.execution)
+        Route::Execution(self.execution)
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {

@@ -1,9 +1,11 @@
 //! What the engine asks of itself now and then: deleting what is too old. And the operator's word about the clock.
 
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::Verb;
 use sprag_store::Mutation;
 use sprag_store::records::{FactKind, Scope};
 
+use super::audit::Audit;
 use super::{Refusal, Request, Route};
 use crate::decide::{Decider, Reads};
 use crate::queue::control::{RETENTION, fact};
@@ -18,6 +20,10 @@ pub struct AcceptClock {
 impl Request for AcceptClock {
     type Answer = ();
     const NAME: &'static str = "accept-clock";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::AcceptClock, |_| "clock".to_owned())
+            .changing(|_, decider, accepted| accepted.map(|()| decider.now().to_string())),
+    );
 
     fn route(&self) -> Route {
         Route::Control

@@ -171,6 +171,13 @@ impl Crowd {
             .expect("somebody owns it")
     }
 
+    /// A node, if it believes that it owns what is of a slot.
+    pub(crate) fn owner_among(&self, slot: Slot, node: usize) -> Option<usize> {
+        let shard = shard_of(slot, SHARDS);
+        let mut fences = self.nodes[node].lane.fences();
+        fences.any(|fence| fence.shard == shard).then_some(node)
+    }
+
     pub(crate) fn jobs(&self, node: usize) -> Vec<AttemptJob> {
         self.nodes[node].script.lock().unwrap().jobs.clone()
     }

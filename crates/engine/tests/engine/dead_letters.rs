@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use sprag_core::action::{Outcome, Status};
+use sprag_core::document::patch::Operation;
 use sprag_core::ids::{ActionId, ExecutionId, JobId};
-use sprag_core::patch::Operation;
 use sprag_engine::jobs::{JobView, RetryAll};
 use sprag_engine::requests::{Code, PauseJob, Request, ResumeJob, RetryDead};
 use sprag_store::records::{JobItem, JobStatus};

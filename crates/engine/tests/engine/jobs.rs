@@ -170,7 +170,10 @@ fn what_is_no_dead_letter_any_more_is_skipped_and_what_cannot_be_retried_has_fai
     let items = items(&rig, job.id);
     let results: Vec<JobResult> = items.iter().map(|item| item.result).collect();
     assert_eq!(results, [JobResult::Failed, JobResult::Skipped, JobResult::Failed]);
-    assert_eq!(items[0].detail.as_deref(), Some("machine `m` has no version 9"));
+    assert_eq!(
+        items[0].detail.as_deref(),
+        Some("machine `m` has no version 9; use another version, or omit it for the newest")
+    );
     assert_eq!(
         counts(&rig, job.id),
         json!({"matched": 3, "done": 0, "skipped": 1, "failed": 2})

@@ -232,7 +232,7 @@ fn variables_over_their_bound_discard_the_macrostep() {
         .send_message(id, "KEEP", json!("x".repeat(2_000)), None)
         .unwrap_err();
     assert_eq!(refused.code, Code::DecisionFailed);
-    assert!(refused.detail.contains("more than 1000"), "{}", refused.detail);
+    assert!(refused.detail.contains("the limit is 1000"), "{}", refused.detail);
     assert_eq!(rig.variables(id), json!({}));
     let start = Start {
         machine: "m".into(),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sprag_core::access::{Caller, Role};
 use sprag_core::action::{Outcome, Status};
+use sprag_core::document::json::hex;
+use sprag_core::document::source::Format;
 use sprag_core::ids::{ExecutionId, WorkflowId};
-use sprag_core::json::hex;
 use sprag_core::operation::approval::Policy;
 use sprag_core::operation::{WorkflowStatus, machine_name, read_catalog};
-use sprag_core::source::Format;
 use sprag_engine::Options;
 use sprag_engine::requests::operations::{CatalogApplied, PROPOSALS_MAX, WorkflowChanged};
 use sprag_engine::requests::{

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use sprag_core::action::{Action, ConfigProblem, Outcome, Permission, Status};
 use sprag_core::clock::{Clock, Manual};
+use sprag_core::document::source::Format;
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId, scatter};
 use sprag_core::machine::{ConfigCheck, LoadOptions, Machine, StateIndex, StateSet, load_text};
-use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
 use sprag_engine::Options;
 use sprag_engine::convert::{Entry, action_from, entry_from};
-use sprag_engine::jobs::dead_letters::Letters;
+use sprag_engine::jobs::dead_letters::LettersToRetry;
 use sprag_engine::lane::{Lane, Parts};
 use sprag_engine::leases::Grant;
-use sprag_engine::limits::Statement;
+use sprag_engine::limits::LimitDemand;
 use sprag_engine::metrics::Metrics;
 use sprag_engine::read::view::{ActionView, ExecutionView};
 use sprag_engine::requests::{
@@ -38,8 +38,8 @@ pub(crate) struct Script {
     pub(crate) cancelled: Vec<AttemptRef>,
     pub(crate) abandoned: Vec<AttemptId>,
     pub(crate) can_settle: bool,
-    pub(crate) statements: Vec<Statement>,
-    pub(crate) letters: Vec<Letters>,
+    pub(crate) statements: Vec<LimitDemand>,
+    pub(crate) letters: Vec<LettersToRetry>,
 }
 
 pub(crate) struct ScriptedRunner(pub(crate) Arc<Mutex<Script>>);
@@ -53,11 +53,11 @@ impl EffectRunner for ScriptedRunner {
         self.0.lock().unwrap().grants.push(grant);
     }
 
-    fn send_demand(&mut self, statement: Statement) {
+    fn send_demand(&mut self, statement: LimitDemand) {
         self.0.lock().unwrap().statements.push(statement);
     }
 
-    fn retry_elsewhere(&mut self, letters: Letters) {
+    fn retry_elsewhere(&mut self, letters: LettersToRetry) {
         self.0.lock().unwrap().letters.push(letters);
     }
 

@@ -101,7 +101,7 @@ fn a_job_goes_on_where_its_node_died() {
 /// Whether what nodes are told about letters gets back to the one that asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answers {
-    Heard,
+    Arrive,
     Lost,
 }
 
@@ -118,7 +118,7 @@ fn ask_owners(crowd: &mut Crowd, (node, alive): (usize, &[usize]), answers: Answ
     let asked = std::mem::take(&mut crowd.nodes[node].script.lock().unwrap().letters);
     let mut count = 0;
     for letters in asked {
-        let mut dealt = Vec::new();
+        let mut settled = Vec::new();
         for &letter in &letters.letters {
             let owner = owner(crowd, alive, letter.slot());
             let retry = RetryLetter::of(&letters, letter);
@@ -127,13 +127,13 @@ fn ask_owners(crowd: &mut Crowd, (node, alive): (usize, &[usize]), answers: Answ
             let command = Command::RetryLetter(call.once(Some(once)));
             crowd.nodes[owner].lane.tick(vec![command]).unwrap();
             crowd.run(owner);
-            dealt.push(answer.try_recv().expect("an answer").answer.unwrap());
+            settled.push(answer.try_recv().expect("an answer").answer.unwrap());
             count += 1;
         }
-        if answers == Answers::Heard {
+        if answers == Answers::Arrive {
             let request = LettersSettled {
                 job: letters.job,
-                dealt,
+                settled,
             };
             crowd.nodes[node].lane.tick(vec![Command::own(request)]).unwrap();
             crowd.run(node);
@@ -185,7 +185,7 @@ fn a_job_deals_with_letters_of_every_node_and_asks_again_where_an_answer_was_los
         "nothing is known of the others"
     );
     crowd.pass(12_000, &[0, 1, 2]);
-    let asked = ask_owners(&mut crowd, (control, &[0, 1, 2]), Answers::Heard);
+    let asked = ask_owners(&mut crowd, (control, &[0, 1, 2]), Answers::Arrive);
     assert_eq!(asked, 8, "it asks again");
     assert_eq!(status(&crowd, job), JobStatus::Completed);
     assert_retried(&crowd, job, &letters);
@@ -202,7 +202,7 @@ fn a_job_whose_node_dies_while_others_are_asked_asks_them_again_elsewhere() {
     let alive: Vec<usize> = (0..3).filter(|node| *node != control).collect();
     crowd.pass(LEASE_MILLIS + 4_000, &alive);
     let heir = owner(&crowd, &alive, Slot(0));
-    let asked = ask_owners(&mut crowd, (heir, &alive), Answers::Heard);
+    let asked = ask_owners(&mut crowd, (heir, &alive), Answers::Arrive);
     assert_eq!(asked, 8, "those that were asked about");
     assert_eq!(status(&crowd, job), JobStatus::Completed);
     // Attempts of the dead node were lost with it, so they may have been made once more.
@@ -225,7 +225,7 @@ fn a_job_that_is_cancelled_says_which_letters_nobody_has_answered_for() {
     let results: Vec<JobResult> = items(&crowd, job).into_iter().map(|(_, result)| result).collect();
     assert_eq!(results, [JobResult::Done, JobResult::Failed, JobResult::Failed]);
     // An answer that comes now is too late.
-    ask_owners(&mut crowd, (control, &[0, 1]), Answers::Heard);
+    ask_owners(&mut crowd, (control, &[0, 1]), Answers::Arrive);
     assert_eq!(items(&crowd, job).len(), 3);
 }
 
@@ -241,14 +241,14 @@ fn canaries_of_other_nodes_are_waited_for() {
     };
     let job = make(&mut crowd, control, job);
     crowd.run(control);
-    assert_eq!(ask_owners(&mut crowd, (control, &[0, 1]), Answers::Heard), 1);
+    assert_eq!(ask_owners(&mut crowd, (control, &[0, 1]), Answers::Arrive), 1);
     crowd.pass(4_000, &[0, 1]);
     assert_eq!(items(&crowd, job).len(), 1, "the rest waits for the canary");
     let canary = items(&crowd, job)[0].0;
     let its = letters.iter().find(|id| crowd.action_of(**id).id == canary);
     crowd.done(other, *its.unwrap());
     crowd.pass(2_000, &[0, 1]);
-    assert_eq!(ask_owners(&mut crowd, (control, &[0, 1]), Answers::Heard), 3);
+    assert_eq!(ask_owners(&mut crowd, (control, &[0, 1]), Answers::Arrive), 3);
     assert_eq!(status(&crowd, job), JobStatus::Completed);
     assert_eq!(items(&crowd, job).len(), 4);
 }

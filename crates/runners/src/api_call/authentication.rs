@@ -6,10 +6,10 @@ use reqwest::header::AUTHORIZATION;
 use serde_json::Value;
 use url::Url;
 
+use crate::http::oauth::{ClientCredentials, ClientProof, sensitive};
 use crate::http::{self, Request, RequestError};
-use crate::oauth::{ClientCredentials, ClientProof, sensitive};
 use sprag_core::document::Reader;
-use sprag_core::source::{Spot, shown};
+use sprag_core::document::source::{Spot, shown};
 
 /// The key that holds it, in a service and in an action.
 pub(super) const KEY: &str = "authentication";

@@ -4,16 +4,16 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 
 use super::authentication::{self, Authentication};
 use super::endpoint::Endpoint;
 use super::services::{Service, Services};
-use crate::config;
+use crate::registry::config;
 use crate::webhook::lookup::{self, Lookup};
 use crate::webhook::{WebhookBody, read_body, read_headers, read_method, read_query};
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Stage};
-use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 10] = [
     "service",
@@ -112,7 +112,7 @@ fn read_service<'s>(reader: &mut Reader, object: &Spot<'_>, services: &'s Servic
     None
 }
 
-/// The endpoint under `endpoint`. As written, what stands around its templates is checked already.
+/// The endpoint under `endpoint`. As written, the text around its templates is checked already.
 fn read_endpoint(reader: &mut Reader, object: &Spot<'_>) -> Option<Endpoint> {
     if !object.has("endpoint") {
         return Some(Endpoint::default());

@@ -27,7 +27,7 @@ pub(super) enum EndpointError {
     Backslash,
     #[error("it holds a control character")]
     Control,
-    #[error("it holds `#`, and what follows is never sent; write `%23` for the character")]
+    #[error("it contains `#`, and HTTP never sends the part after it; write `%23` for the character")]
     Fragment,
 }
 

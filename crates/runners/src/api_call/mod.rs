@@ -21,9 +21,9 @@ use serde_json::Value;
 use sprag_core::action::outcome::{Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 
-use crate::config::{is_within, refused};
 use crate::http::Client;
-use crate::oauth::Tokens;
+use crate::http::oauth::Tokens;
+use crate::registry::config::{is_within, refused};
 use crate::secrets::Secrets;
 use crate::webhook;
 use services::Services;

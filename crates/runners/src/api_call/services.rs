@@ -15,8 +15,8 @@ use sprag_core::action::runner::{ConfigProblem, Fault};
 use url::Url;
 
 use super::authentication::{self, Authentication};
-use crate::config;
 use crate::http::{self, RequestError};
+use crate::registry::config;
 use crate::secrets::{Filled, SecretError, Secrets, Text};
 use crate::webhook::read_headers;
 use sprag_core::document::Stage;

@@ -4,7 +4,7 @@ use reqwest::header::HeaderMap;
 use sprag_core::action::error::kind;
 use sprag_core::action::outcome::{Done, Outcome, Probe};
 use sprag_core::action::runner::Attempt;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 use tokio::time::Instant;
 use url::Url;
 
@@ -13,8 +13,8 @@ use super::config::Config;
 use super::endpoint::Endpoint;
 use super::services::Ready;
 use super::{ApiCall, Stop};
+use crate::http::oauth::{Bearer, Grant, Origin};
 use crate::http::{Reply, Request};
-use crate::oauth::{Bearer, Grant, Origin};
 use crate::webhook;
 
 const EVENT: &str = "api_called";

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use sprag_core::action::runner::ConfigProblem;
 
 use super::people;
-use crate::config;
+use crate::registry::config;
+use sprag_core::document::source::{Place, Spot};
 use sprag_core::document::{Reader, Shape, Stage};
-use sprag_core::source::{Place, Spot};
 
 const KEYS: [&str; 10] = [
     "templateId",

@@ -23,10 +23,10 @@ use sprag_core::action::outcome::{Failure, Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 use tokio::time::Instant;
 
-use crate::config::{is_within, refused};
 use crate::http::Client;
-use crate::oauth::{Bearer, Grant, JwtBearer, Origin, SigningKey, Tokens};
-use crate::providers::{Asked, OptionsError, below};
+use crate::http::oauth::{Bearer, Grant, JwtBearer, Origin, SigningKey, Tokens};
+use crate::registry::config::{is_within, refused};
+use crate::registry::providers::{Asked, OptionsError, below};
 use crate::secrets::{Secrets, Text};
 use crate::webhook::{destination, network};
 use config::Provider;
@@ -179,7 +179,7 @@ impl Runner for DocusignEnvelope {
 fn check_key(pem: &str) -> Result<(), Stop> {
     SigningKey::parse(pem).map(drop).map_err(|error| {
         let message = format!("`[providers.docusign] privateKey`: {error}");
-        let fix = "give the integration key's RSA private key in PEM, as the vendor showed it when it was made";
+        let fix = "give the integration key's RSA private key in PEM, as DocuSign showed it when you created the key";
         let error = ActionError::new(kind::INVALID_CONFIGURATION, message).with_fix(fix);
         Box::new(Outcome::NotDone(Failure::new(error)))
     })

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use url::Url;
 
-use crate::oauth::SigningKey;
-use crate::providers::{Checker, OptionsError};
+use crate::http::oauth::SigningKey;
+use crate::registry::providers::{Checker, OptionsError};
 use crate::secrets::Text;
 
 pub(super) const DOCUSIGN: &str = "docusign";

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value};
 
 use crate::email;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Shape, scalar};
-use sprag_core::source::{Spot, shown};
 
 const RECIPIENTS: &str = "recipients";
 const ROLES: &str = "templateRoles";

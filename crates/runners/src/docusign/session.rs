@@ -10,8 +10,8 @@ use url::Url;
 use super::Stop;
 use super::config::{Config, KEY_FIELD};
 use super::vendor::{Envelope, explain};
+use crate::http::oauth::Bearer;
 use crate::http::{Reply, Request};
-use crate::oauth::Bearer;
 
 const JSON: &str = "application/json";
 /// When the vendor counts calls anew, in seconds since 1970.

@@ -127,7 +127,7 @@ fn fix(kind: &str, code: &str) -> Option<&'static str> {
             kind::AUTHORIZATION_FAILED => {
                 "let the user of `[providers.docusign]` send envelopes, and check `account` and `url`"
             }
-            kind::RATE_LIMIT => "wait until the vendor counts anew, or limit the action's rate with `limits`",
+            kind::RATE_LIMIT => "wait until the hour of the limit ends, or limit the action's rate with `limits`",
             kind::NOT_FOUND => "check `account` and `url` of `[providers.docusign]`, and `templateId`",
             _ => return None,
         },

@@ -6,7 +6,7 @@ use lettre::message::{Mailbox, Mailboxes};
 /// Reads one address, with or without a name before it.
 pub(super) fn one(text: &str) -> Result<Mailbox, String> {
     if text.chars().any(char::is_control) {
-        return Err("a control character or a line break stands in it".to_owned());
+        return Err("it contains a control character or a line break".to_owned());
     }
     text.trim()
         .parse()
@@ -16,7 +16,7 @@ pub(super) fn one(text: &str) -> Result<Mailbox, String> {
 /// Whether the text is an address alone, without a name before it.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     if text.chars().any(char::is_control) {
-        return Err("a control character or a line break stands in it".to_owned());
+        return Err("it contains a control character or a line break".to_owned());
     }
     let parsed = text.parse::<Address>();
     parsed.map(drop).map_err(|error| error.to_string())
@@ -28,7 +28,7 @@ pub(super) fn several(text: &str) -> Result<Vec<Mailbox>, String> {
         return one(text).map(|mailbox| vec![mailbox]);
     }
     if text.chars().any(char::is_control) {
-        return Err("a control character or a line break stands in it".to_owned());
+        return Err("it contains a control character or a line break".to_owned());
     }
     let several: Mailboxes = text
         .parse()

@@ -10,9 +10,9 @@ use sprag_core::action::runner::ConfigProblem;
 use super::Providers;
 use super::address;
 use super::options::{SECURITY, SENDGRID, SMTP, Security};
-use crate::config;
+use crate::registry::config;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Shape, Stage};
-use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 13] = [
     "provider",
@@ -252,7 +252,7 @@ fn read_content(reader: &mut Reader, object: &Spot<'_>) -> Option<Content> {
         }),
         None if !object.has("template") && !object.has("text") && !object.has("html") => {
             let remedy = "add `template`, `text` or `html`";
-            reader.refuse(&object.place_of("text"), "the mail has no words", remedy);
+            reader.refuse(&object.place_of("text"), "the mail has no text", remedy);
             None
         }
         None => Some(Content::Words {

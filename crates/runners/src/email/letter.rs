@@ -8,8 +8,8 @@ use lettre::message::{Attachment, MultiPart, SinglePart};
 use serde_json::{Map, Value};
 use sprag_core::action::error::kind;
 use sprag_core::action::outcome::Outcome;
+use sprag_core::document::source::nearest;
 use sprag_core::machine::Mail;
-use sprag_core::source::nearest;
 use sprag_core::time::Timestamp;
 
 use super::config::{Config, Content};

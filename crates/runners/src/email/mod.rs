@@ -22,10 +22,10 @@ use sprag_core::action::outcome::{Done, Outcome, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 use tokio::time::Instant;
 
-use crate::config::{is_within, refused};
 use crate::http::Client;
-use crate::outbound::Guard;
-use crate::providers::{Asked, OptionsError};
+use crate::http::outbound::Guard;
+use crate::registry::config::{is_within, refused};
+use crate::registry::providers::{Asked, OptionsError};
 use crate::secrets::Secrets;
 use crate::webhook::destination;
 use config::{Config, Content, SmtpServer};

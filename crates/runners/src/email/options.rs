@@ -7,9 +7,9 @@ use serde::Deserialize;
 use url::Url;
 
 use super::address;
-use crate::providers::{Checker, OptionsError};
+use crate::registry::providers::{Checker, OptionsError};
 use crate::secrets::Text;
-use sprag_core::source::shown;
+use sprag_core::document::source::shown;
 
 pub(super) const SMTP: &str = "smtp";
 pub(super) const SENDGRID: &str = "sendgrid";

@@ -15,7 +15,7 @@ use sprag_core::time::Timestamp;
 use super::config::{Config, Content};
 use super::options::Sendgrid;
 use crate::http::{Reply, Request};
-use crate::providers::below;
+use crate::registry::providers::below;
 
 const JSON: &str = "application/json";
 

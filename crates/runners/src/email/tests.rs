@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
 use super::{Email, Options, SendgridOptions, SmtpOptions};
-use crate::outbound::{self, Guard};
+use crate::http::outbound::{self, Guard};
 use crate::secrets::{Env, Secrets};
 use crate::testing::{Act, Case, Server, client, error, loopback, reply, result};
 
@@ -294,7 +294,7 @@ fn everything_wrong_is_found_before_anything_runs() {
         (json!({"to": null}), "/to", "missing"),
         (json!({"cc": ["x@"]}), "/cc", "is not an address"),
         (json!({"text": "x"}), "/template", "both given"),
-        (json!({"template": null}), "/text", "no words"),
+        (json!({"template": null}), "/text", "no text"),
         (json!({"template": null, "text": "x"}), "/subject", "missing"),
         (
             json!({"attachments": [{"filename": "x", "content": "?"}]}),

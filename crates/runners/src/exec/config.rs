@@ -6,9 +6,9 @@ use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
 
 use super::variables::{Refused, Variables};
-use crate::config;
+use crate::registry::config;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Stage};
-use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 6] = ["command", "env", "cwd", "stdin", "expectedExitCodes", "killGrace"];
 /// Between SIGTERM and SIGKILL, unless the configuration says otherwise.

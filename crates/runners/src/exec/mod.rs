@@ -21,7 +21,7 @@ use sprag_core::action::error::{ActionError, kind, of_io};
 use sprag_core::action::outcome::{Done, Failure, Outcome, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
 
-use crate::config::{is_within, refused};
+use crate::registry::config::{is_within, refused};
 use allow::Programs;
 use checkpoint::Checkpoint;
 use config::Config;
@@ -197,7 +197,7 @@ fn settle(config: &Config, finished: Finished, attempt: &Attempt<'_>) -> Result<
         ),
         ProcessEnd::Lost(error) => unknown(
             kind::UNKNOWN_ERROR,
-            format!("`{program}` was lost sight of: {error}"),
+            format!("the state of `{program}` is unknown: {error}"),
             None,
         ),
         ProcessEnd::TimedOut => {

@@ -130,7 +130,7 @@ impl Variables {
         for name in list {
             if !is_name(name) {
                 return Err(OptionsError::VariableName {
-                    name: sprag_core::source::shown(name),
+                    name: sprag_core::document::source::shown(name),
                 });
             }
             if is_forbidden(name) {

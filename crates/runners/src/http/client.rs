@@ -19,7 +19,7 @@ use super::reply::Reply;
 use super::request::Request;
 use super::wire::{Came, Exchange, Script, Wire};
 use super::{retry_after, tls};
-use crate::outbound::{Guard, GuardError};
+use crate::http::outbound::{Guard, GuardError};
 
 /// How long a connection may take to open, name look-up and TLS included. There is one pool for each, and a request
 /// uses the longest that is shorter than its own time: so when a request's time is up, its connection was open, and

@@ -7,6 +7,8 @@
 mod body;
 mod client;
 mod judge;
+pub(crate) mod oauth;
+pub mod outbound;
 mod reply;
 mod request;
 mod retry_after;
@@ -22,4 +24,5 @@ pub use client::{BuildError, Client};
 pub use reply::Reply;
 pub(crate) use request::header;
 pub use request::{METHODS, Request, RequestError, headers, method, url};
+pub use tls::config as tls_config;
 pub use wire::{Answer, Came, Exchange, Observer, Script, Wire, scripted_headers};

@@ -69,7 +69,7 @@ pub enum RequestError {
     #[error("header `{0}` is set by the client alone")]
     Reserved(String),
     /// A header given twice, in different letter case.
-    #[error("header `{0}` is given twice")]
+    #[error("header `{0}` appears twice")]
     Twice(String),
     /// Larger than any server accepts.
     #[error("header `{0}` is longer than {HEADER_BYTES_MAX} bytes")]
@@ -120,7 +120,7 @@ pub fn headers<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Resul
 
 /// Reads one header.
 pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
-    let shown = || sprag_core::source::shown(name);
+    let shown = || sprag_core::document::source::shown(name);
     let parsed: HeaderName = name.parse().map_err(|_| RequestError::HeaderName(shown()))?;
     if RESERVED.contains(&parsed.as_str()) {
         return Err(RequestError::Reserved(shown()));

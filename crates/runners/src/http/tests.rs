@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::body::{KEPT_BYTES_MAX, READ_BYTES_MAX};
 use super::*;
-use crate::outbound::{Guard, Lookup, Options};
+use crate::http::outbound::{Guard, Lookup, Options};
 use crate::testing::{self, Act, NOW, Server, bounded, client, error, reply, result};
 
 fn request(url: &str, millis: u64) -> Request {

@@ -7,7 +7,7 @@ use rustls::{ClientConfig, RootCertStore};
 /// The configuration for every connection.
 ///
 /// A machine without certificates still starts: plain HTTP works there, and each TLS handshake fails.
-pub(super) fn config() -> Result<ClientConfig, rustls::Error> {
+pub fn config() -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let mut config = builder.with_root_certificates(roots()).with_no_client_auth();

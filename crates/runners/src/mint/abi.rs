@@ -9,10 +9,10 @@ use alloy_dyn_abi::{DynSolType, DynSolValue, JsonAbiExt, Specifier};
 use alloy_json_abi::{Function, JsonAbi, Param};
 use alloy_primitives::{Address, B256, Bytes, I256, Selector, U256, hex};
 use serde_json::Value;
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, quoted};
-use sprag_core::source::{Spot, shown};
 
 /// `Error(string)`, what `require` and `revert` say.
 const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];

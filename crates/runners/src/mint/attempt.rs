@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Done, Failure, Outcome, Probe, ResultEvent};
 use sprag_core::action::runner::Attempt;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 use tokio::sync::MutexGuard;
 use tokio::time::timeout_at;
 
@@ -21,7 +21,7 @@ use super::rpc::{Error, Refusal};
 use super::wallet::{Fees, Order, Wallet};
 use super::whose::OLD;
 use super::{Stop, abi, amount, token};
-use crate::failpoint;
+use crate::registry::failpoint;
 
 /// What an attempt is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,10 +98,10 @@ impl Mint<'_> {
             }))
         };
         let Some(claim) = Claim::read(value) else {
-            let message = "what an earlier attempt stored cannot be read".to_owned();
+            let message = "the record of an earlier attempt cannot be read".to_owned();
             return Err(hopeless(
                 message,
-                "look whether it was minted before you start another execution",
+                "check whether the token was minted before you start another execution",
             ));
         };
         if claim.chain_id != self.chain_id {
@@ -110,7 +110,7 @@ impl Mint<'_> {
                 "an earlier attempt signed transaction `{hash}` for chain {}, and this is chain {}",
                 claim.chain_id, self.chain_id
             );
-            let fix = "look on that chain whether it was mined before you start another execution";
+            let fix = "check on that chain whether it was mined before you start another execution";
             return Err(hopeless(message, fix));
         }
         Ok(Some(claim))
@@ -172,10 +172,7 @@ impl Mint<'_> {
         timeout_at(self.node.deadline(), self.account.permit())
             .await
             .map_err(|_| {
-                let message = format!(
-                    "signer `{}` was busy for the whole time of the attempt",
-                    self.plan.signer.0
-                );
+                let message = format!("signer `{}` was busy during the whole attempt", self.plan.signer.0);
                 let error = ActionError::new(kind::NETWORK_CONGESTION, message)
                     .with_fix("raise the action's `timeout`, or spread the work over several signers");
                 Box::new(Outcome::NotDone(Failure::new(error)))
@@ -420,7 +417,7 @@ fn out_of_gas(limit: u64, given: Option<u64>) -> Failure {
         Some(_) => {
             ActionError::new(kind::INVALID_CONFIGURATION, message).with_fix("raise `gasLimit`, or leave it at `auto`")
         }
-        None => ActionError::new(kind::TEMPORARY_FAILURE, message).with_fix("retry: the gas is estimated afresh"),
+        None => ActionError::new(kind::TEMPORARY_FAILURE, message).with_fix("retry: Sprag estimates the gas again"),
     };
     Failure::new(error)
 }
@@ -429,7 +426,7 @@ fn revert(reason: &str) -> Failure {
     let error = ActionError::new(kind::CONFLICT, format!("the contract reverted: {reason}"))
         .with_code("reverted")
         .with_details(json!({"reason": reason}))
-        .with_fix("fix what the contract complains about (its state, or the action's parameters), then retry");
+        .with_fix("fix the reason that the contract gives (its state, or the action's parameters), then retry");
     Failure::new(error)
 }
 

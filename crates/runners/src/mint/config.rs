@@ -9,16 +9,16 @@ use alloy_json_abi::{JsonAbi, StateMutability};
 use alloy_primitives::{Address, B256, U256, keccak256};
 use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
-use sprag_core::source::{Place, nearest};
+use sprag_core::document::source::{Place, nearest};
 use url::Url;
 
 use super::options::{CONFIRMATIONS_MAX, Chain, Contract, Pace, Signer, World};
 use super::{abi, amount};
-use crate::config;
 use crate::http;
+use crate::registry::config;
 use crate::secrets::Text;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Stage, quoted};
-use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 14] = [
     "blockchain",
@@ -136,7 +136,7 @@ impl<'a> Reading<'a> {
         let value = self.value(reader);
         let confirmations = reader.whole(object, "confirmations", 0, CONFIRMATIONS_MAX);
         if confirmations == Some(0) {
-            let detail = "a transaction in no block is no transaction";
+            let detail = "`0` confirmations are not possible";
             reader.refuse(&object.place_of("confirmations"), detail, "write 1 or more");
         }
         let mut network = target.network?;
@@ -174,7 +174,7 @@ impl<'a> Reading<'a> {
                 if named.is_ok() && !object.has("contractAddress") {
                     reader.refuse(
                         &object.place_of("contractAddress"),
-                        "neither `contract` nor `contractAddress` is given",
+                        "`contract` and `contractAddress` are both missing",
                         "name a contract of `sprag.toml` under `contract`, or write the address under `contractAddress`",
                     );
                 }

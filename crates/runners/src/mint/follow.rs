@@ -16,7 +16,7 @@ use super::claim::Claim;
 use super::node::{At, Receipt};
 use super::refusal::Meaning;
 use super::rpc::Error;
-use crate::failpoint;
+use crate::registry::failpoint;
 
 /// Between two looks: often at first, since a quick chain is done soon.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -217,7 +217,7 @@ impl Mint<'_> {
         let mut failure = held
             .trouble
             .clone()
-            .unwrap_or_else(|| congestion("it is not in a block yet"));
+            .unwrap_or_else(|| congestion("the transaction is not in a block yet"));
         failure.error.message = format!(
             "{} did not end within {} ms: {}",
             names(&held.claim),
@@ -236,7 +236,7 @@ pub(super) fn depth(head: u64, block: u64) -> u64 {
 /// A failure that may pass with time.
 pub(super) fn congestion(why: &str) -> Failure {
     let error = ActionError::new(kind::NETWORK_CONGESTION, why)
-        .with_fix("retry: it continues where it was; raise the action's `timeout` or the chain's `maxFeePerGas` if it happens often");
+        .with_fix("retry: it continues where it stopped; raise the action's `timeout` or the chain's `maxFeePerGas` if it happens often");
     Failure::new(error)
 }
 

@@ -64,11 +64,11 @@ use serde_json::Value;
 use sprag_core::action::error::{ActionError, kind};
 use sprag_core::action::outcome::{Failure, Outcome, Probe};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 use tokio::time::Instant;
 
-use crate::config::{is_within, refused};
 use crate::http::{self, Client};
+use crate::registry::config::{is_within, refused};
 use crate::secrets::{Filled, SecretError, Secrets, Text};
 use accounts::Accounts;
 use attempt::{Mint, Mode};

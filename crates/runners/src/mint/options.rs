@@ -11,7 +11,7 @@ use alloy_json_abi::JsonAbi;
 use alloy_primitives::Address;
 use serde::Deserialize;
 use serde_json::Value;
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 
 use super::{abi, amount};
 use crate::http;
@@ -264,7 +264,7 @@ fn signer_of(options: &SignerOptions) -> Result<Signer, Wrong> {
     if text.sole_secret().is_none() {
         return Err(Wrong::new(
             "key",
-            "a private key is a secret, and never stands in a file",
+            "a private key is a secret, and must not be in a file",
             remedy,
         ));
     }

@@ -12,7 +12,7 @@ use super::follow::{FollowedClaim, congestion};
 use super::node::At;
 use super::options::Unclaimed;
 use super::wallet::{Fees, Order};
-use crate::failpoint;
+use crate::registry::failpoint;
 
 /// What an empty transfer takes.
 const TRANSFER_GAS: u64 = 21_000;
@@ -123,10 +123,10 @@ fn too_low(offered: Fees, ceiling: Option<u128>) -> Failure {
     let offered = amount::shown(offered.max);
     let message = match ceiling {
         Some(ceiling) => format!(
-            "{offered} is not enough, and no more than {} may be offered",
+            "a fee of {offered} is too low, and the limit is {}",
             amount::shown(ceiling)
         ),
-        None => format!("{offered} is not enough, and it was raised as often as it can be"),
+        None => format!("a fee of {offered} is too low, and Sprag cannot raise it again"),
     };
     let error = ActionError::new(kind::GAS_PRICE_TOO_LOW, message)
         .with_fix("raise `gasPrice` or leave it at `auto`, and raise the chain's `maxFeePerGas` if it has one");

@@ -104,16 +104,14 @@ impl Refusal {
                 kind::GAS_PRICE_TOO_LOW,
                 "leave `gasPrice` at `auto`, or raise it and the chain's `maxFeePerGas`",
             ),
-            Meaning::Busy | Meaning::Known | Meaning::NonceUsed => {
-                (kind::NETWORK_CONGESTION, "nothing needs mending: it is tried again")
-            }
+            Meaning::Busy | Meaning::Known | Meaning::NonceUsed => (kind::NETWORK_CONGESTION, "nothing: Sprag retries"),
             Meaning::Funds => (
                 kind::CONFLICT,
                 "send coins of the chain to the signer's address, then retry",
             ),
             Meaning::Unfit => (kind::INVALID_CONFIGURATION, "raise `gasLimit`, or leave it at `auto`"),
-            Meaning::Reverted => (kind::CONFLICT, "fix what the contract complains about, then retry"),
-            Meaning::Pruned | Meaning::Other => (kind::UNKNOWN_ERROR, "look at what the node says"),
+            Meaning::Reverted => (kind::CONFLICT, "fix the reason that the contract gives, then retry"),
+            Meaning::Pruned | Meaning::Other => (kind::UNKNOWN_ERROR, "read the message of the node"),
         };
         let message = format!("the node refused: {}", self.message);
         let error = ActionError::new(kind, message)

@@ -56,7 +56,7 @@ impl Entry {
             })
         });
         parsed.ok_or_else(|| OptionsError::Allowed {
-            entry: sprag_core::source::shown(text),
+            entry: sprag_core::document::source::shown(text),
         })
     }
 }

@@ -24,7 +24,7 @@ use sprag_core::action::runner::BoxFuture;
 use sprag_core::clock::Clock;
 
 use crate::http;
-use crate::outbound;
+use crate::http::outbound;
 
 use allow::Allowed;
 
@@ -76,7 +76,7 @@ pub enum SecretError {
         source: io::Error,
     },
     /// Its provider does not give it.
-    #[error("secret `{name}` cannot be had from {place}: {reason}")]
+    #[error("secret `{name}` cannot be read from {place}: {reason}")]
     Unavailable {
         /// The name.
         name: String,
@@ -296,6 +296,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), SecretError> {
         return Ok(());
     }
     Err(SecretError::Name {
-        name: sprag_core::source::shown(name),
+        name: sprag_core::document::source::shown(name),
     })
 }

@@ -30,7 +30,7 @@ pub enum TextError {
     #[error("`{{{{` is not closed by `}}}}`")]
     Open,
     /// Something else than a secret.
-    #[error("`{0}` names no secret: only `secrets.NAME` can stand there")]
+    #[error("`{0}` is not a secret: only `secrets.NAME` is allowed here")]
     NotSecret(String),
     /// A secret that can have no such name.
     #[error(transparent)]
@@ -51,7 +51,7 @@ impl Text {
         while let Some((before, after)) = rest.split_once(OPEN) {
             let (inside, behind) = after.split_once(CLOSE).ok_or(TextError::Open)?;
             let name = inside.trim().strip_prefix(ROOT);
-            let name = name.ok_or_else(|| TextError::NotSecret(sprag_core::source::shown(inside.trim())))?;
+            let name = name.ok_or_else(|| TextError::NotSecret(sprag_core::document::source::shown(inside.trim())))?;
             check_name(name)?;
             if !before.is_empty() {
                 parts.push(Part::Plain(before.to_owned()));

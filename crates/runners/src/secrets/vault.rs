@@ -19,8 +19,8 @@ use url::Url;
 
 use super::{OptionsError, Provider, SecretError, VALUE_BYTES_MAX, check_name};
 use crate::http::{self, Client, Reply, Request};
-use crate::providers::below;
-use sprag_core::source::shown;
+use crate::registry::providers::below;
+use sprag_core::document::source::shown;
 
 const MOUNT: &str = "secret";
 /// Where the token is, unless the configuration has it. The vendor's own tools read it there too.
@@ -129,7 +129,7 @@ fn segments<'t>(key: &'static str, text: &'t str) -> Result<Vec<&'t str>, Option
     let segments: Vec<&str> = text.trim_matches('/').split('/').collect();
     let is_odd = |segment: &&str| matches!(*segment, "" | "." | "..") || segment.chars().any(char::is_control);
     if segments.iter().any(is_odd) {
-        let detail = format!("`{}` is no path", shown(text));
+        let detail = format!("`{}` is not a path", shown(text));
         return Err(wrong(key, detail, "write names with `/` between, as in `apps/sprag`"));
     }
     Ok(segments)

@@ -5,10 +5,10 @@ use sprag_core::action::runner::ConfigProblem;
 
 use super::options::{SERVICE_REMEDY, Sender, TWILIO, Twilio, is_service};
 use super::phone;
-use crate::config;
 use crate::http;
+use crate::registry::config;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Stage};
-use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 7] = [
     "provider",
@@ -144,7 +144,7 @@ fn read_media(reader: &mut Reader, object: &Spot<'_>) -> Vec<String> {
     let texts = reader.text_or_texts(object, "mediaUrl");
     if texts.len() > MEDIA_MAX {
         let detail = format!("there are more than {MEDIA_MAX} URLs");
-        reader.refuse(&object.place_of("mediaUrl"), detail, "keep those that matter");
+        reader.refuse(&object.place_of("mediaUrl"), detail, "remove some");
     }
     for text in &texts {
         if let (false, Err(error)) = (reader.is_open(text), http::url(text)) {

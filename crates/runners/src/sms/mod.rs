@@ -26,9 +26,9 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, 
 use tokio::time::Instant;
 use url::form_urlencoded;
 
-use crate::config::{is_within, refused};
 use crate::http::{Client, Reply, Request};
-use crate::providers::{Asked, OptionsError, below};
+use crate::registry::config::{is_within, refused};
+use crate::registry::providers::{Asked, OptionsError, below};
 use crate::secrets::Secrets;
 use crate::webhook::{destination, network};
 use config::{Config, Milestone};
@@ -123,7 +123,7 @@ impl Sms {
         };
         let reply = self.ask(request).await?;
         Message::of(&reply).ok_or_else(|| {
-            let message = "the provider took the message and gave it no SID";
+            let message = "the provider accepted the message, but its answer has no SID";
             Box::new(Outcome::unknown(kind::UNEXPECTED_STATUS, message))
         })
     }
@@ -169,7 +169,7 @@ impl Sms {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let message = format!("message `{sid}` was still `{last}` when the time was up");
+                let message = format!("message `{sid}` was still `{last}` at the end of the timeout");
                 return Err(Box::new(Outcome::unknown(kind::TIMEOUT, message)));
             }
             match self.look(account, sid, left).await {

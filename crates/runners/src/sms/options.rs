@@ -4,9 +4,9 @@ use serde::Deserialize;
 use url::Url;
 
 use super::phone;
-use crate::providers::{Checker, OptionsError};
+use crate::registry::providers::{Checker, OptionsError};
 use crate::secrets::Text;
-use sprag_core::source::shown;
+use sprag_core::document::source::shown;
 
 pub(super) const TWILIO: &str = "twilio";
 const URL: &str = "https://api.twilio.com";

@@ -79,7 +79,7 @@ impl Message {
     /// The outcome of an attempt whose message ended on its way.
     pub(super) fn failed(&self) -> Outcome {
         let code = self.error_code;
-        let why = self.why.as_deref().unwrap_or("the provider does not say why");
+        let why = self.why.as_deref().unwrap_or("the provider gives no reason");
         let kind = code.and_then(of_code).unwrap_or(kind::TEMPORARY_FAILURE);
         let mut error = ActionError::new(kind, format!("message `{}` is `{}`: {why}", self.sid, self.status))
             .with_details(json!({"sid": self.sid, "status": self.status, "provider": "twilio"}));

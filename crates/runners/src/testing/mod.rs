@@ -12,7 +12,7 @@ use sprag_core::time::Timestamp;
 use tokio::time::timeout;
 
 use crate::http::Client;
-use crate::outbound::{Guard, Options};
+use crate::http::outbound::{Guard, Options};
 
 pub(crate) use attempt::{Case, error, result};
 pub(crate) use server::{Act, Received, Server, read, reply};

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use sprag_core::document::Stage;
 
-use crate::config::{self, is_within, refused};
+use crate::http::outbound::Guard;
 use crate::http::{Client, Request};
-use crate::outbound::Guard;
+use crate::registry::config::{self, is_within, refused};
 use crate::webhook::{destination, network, read_headers, read_method, read_url, trace};
 
 const HTTP_KEYS: [&str; 4] = ["url", "method", "headers", "expectedStatusCodes"];

@@ -7,7 +7,7 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
 
 use sprag_core::document::Stage;
 
-use crate::config::{self, refused};
+use crate::registry::config::{self, refused};
 
 const KEYS: [&str; 5] = ["type", "message", "outcome", "retryAfter", "times"];
 const OUTCOMES: [&str; 2] = ["notDone", "unknown"];

@@ -9,7 +9,7 @@ use sprag_core::ids::AttemptId;
 
 use sprag_core::document::Stage;
 
-use crate::config::{self, refused};
+use crate::registry::config::{self, refused};
 
 const KEYS: [&str; 2] = ["message", "level"];
 const LEVELS: [&str; 5] = ["trace", "debug", "info", "warn", "error"];

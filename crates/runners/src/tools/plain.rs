@@ -6,7 +6,7 @@ use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Runner};
 
 use sprag_core::document::Stage;
 
-use crate::config;
+use crate::registry::config;
 
 /// The longest wait, in seconds: about a hundred years.
 const WAIT_SECONDS_MAX: f64 = 3_155_760_000.0;

@@ -9,7 +9,7 @@ use sprag_core::action::runner::Runner;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::outbound::{Guard, Options};
+use crate::http::outbound::{Guard, Options};
 use crate::testing::{Case, Server, client, error, loopback, reply, result};
 
 fn pointers(runner: &dyn Runner, config: &Value) -> Vec<String> {

@@ -4,14 +4,14 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 use sprag_core::action::runner::ConfigProblem;
-use sprag_core::signature::Secret;
+use sprag_core::integrity::signature::Secret;
 use url::Url;
 
 use super::lookup::{self, Lookup};
-use crate::config;
 use crate::http::{self, METHODS};
+use crate::registry::config;
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Shape, Stage, quoted, scalar};
-use sprag_core::source::{Spot, shown};
 
 const KEYS: [&str; 10] = [
     "url",

@@ -12,10 +12,10 @@ use sprag_core::action::outcome::{Done, Probe};
 use url::Url;
 
 use super::config::{read_headers, read_method};
-use crate::config;
 use crate::http::{Reply, Request};
+use crate::registry::config;
 use sprag_core::document::Reader;
-use sprag_core::source::Spot;
+use sprag_core::document::source::Spot;
 
 const KEYS: [&str; 4] = ["method", "headers", "expectedStatusCodes", "happened"];
 const HAPPENED_KEYS: [&str; 2] = ["pointer", "equals"];

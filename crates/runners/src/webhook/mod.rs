@@ -15,12 +15,12 @@ use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 use sprag_core::action::outcome::{Done, Outcome, Probe, ResultEvent};
 use sprag_core::action::runner::{Attempt, BoxFuture, ConfigProblem, Permission, Runner};
-use sprag_core::signature;
+use sprag_core::integrity::signature;
 use url::Url;
 
-use crate::config::{is_within, refused};
-use crate::failpoint;
 use crate::http::{self, Client, Reply, Request};
+use crate::registry::config::{is_within, refused};
+use crate::registry::failpoint;
 use config::Config;
 use sprag_core::document::Stage;
 

@@ -168,7 +168,7 @@ async fn a_rendered_configuration_that_cannot_be_used_is_not_done() {
 
 #[tokio::test]
 async fn the_guard_stands_before_every_call() {
-    let guard = crate::outbound::Guard::new(&crate::outbound::Options::default()).unwrap();
+    let guard = crate::http::outbound::Guard::new(&crate::http::outbound::Options::default()).unwrap();
     let client = crate::http::Client::new(guard, std::sync::Arc::new(sprag_core::clock::Manual::new(NOW))).unwrap();
     let server = Server::start([reply(200, "", "")]).await;
     let config = json!({"url": server.url("/"), "lookup": {"url": server.url("/")}});

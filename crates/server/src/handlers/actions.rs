@@ -9,11 +9,11 @@ use sprag_engine::requests::{CancelAction, RetryNow};
 
 use super::explain::explained;
 use crate::app::App;
-use crate::body::{Body, NoFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::request::body::{Body, NoFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -60,6 +60,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
+        .read()
         .find_actions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
@@ -67,7 +68,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 
 /// `GET /v1/actions/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
-    let view = app.engine.action(id).await?;
+    let view = app.engine.read().action(id).await?;
     Ok(ok(&explained(&app.engine, view).await))
 }
 
@@ -84,7 +85,7 @@ impl FromParams for QueueParams {
 
 /// `GET /v1/actions/queue`: how much waits, since when, what runs, and what holds it back, by line and by type.
 pub(crate) async fn queue(State(app): State<App>, Query(QueueParams(page)): Query<QueueParams>) -> Answer {
-    let mut queue = app.engine.queue().await?;
+    let mut queue = app.engine.operate().queue().await?;
     let part = page.part(queue.data)?;
     (queue.data, queue.next_cursor) = (part.data, part.next_cursor);
     Ok(ok(&queue))
@@ -109,7 +110,7 @@ impl FromParams for HealthParams {
 /// `GET /v1/actions/health`: figures over a window, what failed, what could be changed.
 pub(crate) async fn health(State(app): State<App>, Query(params): Query<HealthParams>) -> Answer {
     let HealthParams { action_id, window } = params;
-    Ok(ok(&app.engine.health(action_id, window).await?))
+    Ok(ok(&app.engine.read().health(action_id, window).await?))
 }
 
 /// `POST /v1/actions/{id}/retry-now`

@@ -8,14 +8,15 @@ use axum::extract::State;
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use sprag_core::digest::{self, Digest};
+use sprag_core::integrity::digest::{self, Digest};
 use tokio::io::AsyncReadExt as _;
 
+use crate::access::caller::Who;
 use crate::app::App;
-use crate::body::{Body, NoFields};
+use crate::handlers::reply::{Answer, ok};
 use crate::problem::{Code, Problem};
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, ok};
+use crate::request::body::{Body, NoFields};
+use crate::request::query::{Nothing, Query};
 
 /// What a backup is.
 const MEDIA_TYPE: &str = "application/vnd.sqlite3";
@@ -28,16 +29,17 @@ const CHUNK_BYTES: usize = 256 * 1024;
 pub(crate) async fn take(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    let file = app.engine.backup().await?;
+    let file = app.engine.operate().backup(&asker).await?;
     let digested = tokio::task::spawn_blocking(move || digested(file)).await;
     let read = digested.unwrap_or_else(|error| Err(std::io::Error::other(error)));
     read.and_then(|(file, digest)| download(file, digest)).map_err(|error| {
         tracing::error!(%error, "backup not readable");
         Problem::new(
             Code::InternalError,
-            "the backup cannot be read; the server's log says why",
+            "the server cannot read the backup; read its log for the cause",
         )
     })
 }
@@ -75,5 +77,5 @@ fn download(file: File, digest: String) -> std::io::Result<Response> {
 
 /// `GET /v1/system/restored`: the effects that may repeat, where the store comes from a backup; `null` where not.
 pub(crate) async fn restored(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(ok(&app.engine.restored().await?))
+    Ok(ok(&app.engine.operate().restored().await?))
 }

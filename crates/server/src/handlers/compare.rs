@@ -8,10 +8,10 @@ use sprag_wire as wire;
 
 use super::source::Source;
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields};
-use crate::path::Path;
-use crate::query::{FromParams, Nothing, Params, Query};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::path::Path;
+use crate::request::query::{FromParams, Nothing, Params, Query};
 
 /// A picture is shown, and nothing in it runs.
 const PICTURE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
@@ -72,7 +72,7 @@ pub(crate) async fn diagram(
     Path(id): Path<String>,
     Query(DiagramParams { format, version }): Query<DiagramParams>,
 ) -> Answer {
-    let machine = app.engine.compiled_machine(id, version).await?;
+    let machine = app.engine.read().compiled_machine(id, version).await?;
     let text = app.apart(move || draw(&machine, format)).await?;
     let media = match format {
         DiagramFormat::Svg => "image/svg+xml",

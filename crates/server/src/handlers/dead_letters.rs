@@ -3,22 +3,22 @@
 use axum::extract::State;
 use serde_json::Value;
 use sprag_core::action::Status;
-use sprag_core::duration::Millis;
+use sprag_core::document::patch::Operation;
 use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation, Resource};
 use sprag_core::ids::ActionId;
-use sprag_core::patch::Operation;
 use sprag_core::time::Timestamp;
+use sprag_core::time::duration::Millis;
 use sprag_engine::jobs::{CANARY_MAX, RATE_MAX, RetryAll};
 use sprag_engine::requests::{Archive, RetryDead};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
+use crate::handlers::reply::{Answer, accepted, ok};
 use crate::problem::{Code, Problem};
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, accepted, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -83,6 +83,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
+        .read()
         .find_actions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
@@ -99,10 +100,10 @@ fn died(relation: Relation, now: Timestamp, age: Millis) -> Condition {
 
 /// `GET /v1/dead-letters/{id}`: the case file.
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Nothing): Query<Nothing>) -> Answer {
-    let file = app.engine.case_file(id).await?;
+    let file = app.engine.read().case_file(id).await?;
     let status = &file.action.status;
     if *status != wire::ActionStatus::Dead {
-        let detail = format!("action `{id}` is {status}, not a dead letter");
+        let detail = format!("action `{id}` is {status}, not a dead letter; read it as an action");
         return Err(Problem::new(Code::DeadLetterUnknown, detail));
     }
     Ok(ok(&file))
@@ -192,9 +193,9 @@ pub(crate) async fn retry_all(
     Body(Bulk { mut retry, dry_run }): Body<Bulk>,
 ) -> Answer {
     if dry_run {
-        return Ok(ok(&app.engine.dry_run(retry.filter).await?));
+        return Ok(ok(&app.engine.read().dry_run(retry.filter).await?));
     }
-    retry.expected = Some(app.engine.expect_letters(&retry.filter).await?);
+    retry.expected = Some(app.engine.read().expect_letters(&retry.filter).await?);
     Ok(answered(once.ask(retry).await, |view| {
         accepted(format!("/v1/jobs/{}", view.id), &view)
     }))

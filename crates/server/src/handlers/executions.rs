@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use sprag_core::access::ScopeKind;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
 use sprag_engine::requests::{Cancel, Migrate, Pause, Replied, Resume};
@@ -10,12 +11,13 @@ use sprag_store::records::ExecutionStatus;
 use sprag_wire::{self as wire, Start};
 
 use super::explain;
+use crate::access::scope::Asker;
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
-use crate::reply::{Answer, created, ok};
+use crate::handlers::reply::{Answer, created, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
 
 impl FromFields for Start {
     type Shape = Self;
@@ -37,10 +39,12 @@ impl FromFields for Start {
 /// `POST /v1/executions`, with `?wait=30s` until it is closed.
 pub(crate) async fn start(
     State(app): State<App>,
+    caller: Asker,
     Query(Wait(wait)): Query<Wait>,
     once: Once,
     Body(start): Body<Start>,
 ) -> Answer {
+    caller.covers(ScopeKind::Machine, &start.machine)?;
     let asked = match wait {
         None => once.ask(start).await,
         Some(wait) => start_and_wait(&app, &once, start, wait).await,
@@ -51,7 +55,7 @@ pub(crate) async fn start(
 }
 
 async fn start_and_wait(app: &App, once: &Once, start: Start, wait: Duration) -> Replied<Box<wire::Execution>> {
-    let (mut asked, closing) = app.engine.ask_closing(start, once.key.as_ref()).await;
+    let (mut asked, closing) = app.engine.ask_closing(start, &once.asker).await;
     if let Ok(view) = &mut asked.answer {
         let later = if asked.replayed {
             app.execution(view.id, Some(wait)).await
@@ -98,6 +102,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
+        .read()
         .find_executions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
@@ -133,7 +138,11 @@ pub(crate) async fn history(
 ) -> Answer {
     let after = page.after::<u64>()?.or(after).unwrap_or(0);
     let (room, rows) = (app.flight.page().await?, Rows::default());
-    let found = app.engine.history(id, after, page.limit(), rows.writer()).await?;
+    let found = app
+        .engine
+        .read()
+        .history(id, after, page.limit(), rows.writer())
+        .await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
@@ -149,7 +158,7 @@ pub(crate) async fn replay(
     Query(Nothing): Query<Nothing>,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    Ok(ok(&app.engine.replay(id).await?))
+    Ok(ok(&app.engine.read().replay(id).await?))
 }
 
 /// `POST /v1/executions/{id}/cancel`
@@ -212,7 +221,7 @@ pub(crate) async fn migrate(
         states: states.unwrap_or_default(),
     };
     if check == Some(true) {
-        return Ok(ok(&app.engine.check_migration(migrate).await?));
+        return Ok(ok(&app.engine.read().check_migration(migrate).await?));
     }
     Ok(answered(once.ask(migrate).await, |view| ok(&view)))
 }

@@ -1,8 +1,8 @@
 //! Why an execution does not move, with what only the dispatcher knows about its actions.
 
 use sprag_core::action::Status;
+use sprag_core::document::json;
 use sprag_core::ids::ExecutionId;
-use sprag_core::json;
 use sprag_engine::requests::{Explain, Refusal};
 use sprag_engine::{Diagnosis, Handle};
 use sprag_store::traits::ActionQuery;
@@ -22,7 +22,7 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<wire::Ex
         mut waiting,
         failure,
         ..
-    } = engine.execution(id).await?;
+    } = engine.read().execution(id).await?;
     let (mut actions, mut bytes): (Vec<wire::ExplainedAction>, _) = (Vec::new(), FRAME_BYTES);
     let told = |status: &Status| status.is_open() || *status == Status::Dead;
     for open in Status::ALL.into_iter().filter(told) {
@@ -32,9 +32,9 @@ pub(super) async fn explain(engine: &Handle, id: ExecutionId) -> Result<wire::Ex
             page: Page::first(EXPLAINED_MAX),
             ..ActionQuery::default()
         };
-        for view in engine.actions(query).await? {
+        for view in engine.read().actions(query).await? {
             let diagnosis = match open {
-                Status::Dead => Some(engine.diagnosis(view.id).await?),
+                Status::Dead => Some(engine.read().diagnosis(view.id).await?),
                 _ => None,
             };
             let action = diagnosed(explained(engine, view).await, diagnosis);
@@ -71,7 +71,7 @@ pub(super) async fn refined(engine: &Handle, mut view: wire::Execution) -> Resul
             page: Page::first(1),
             ..ActionQuery::default()
         };
-        if let Some(queued) = engine.actions(query).await?.into_iter().next() {
+        if let Some(queued) = engine.read().actions(query).await?.into_iter().next() {
             view.waiting = explained(engine, queued).await.waiting;
         }
     }

@@ -6,20 +6,20 @@
 use axum::extract::{FromRequest, Query, State};
 use axum::http::{HeaderMap, Uri, header};
 use serde_json::{Map, Value, json};
-use sprag_core::json::hex;
+use sprag_core::document::json::hex;
+use sprag_core::integrity::signature::{self, Call, Refused, SIGNATURES_MAX, Secret};
 use sprag_core::machine::{Hook, HookMessage, Verify};
-use sprag_core::signature::{self, Call, Refused, SIGNATURES_MAX, Secret};
-use sprag_engine::InboundHook;
 use sprag_engine::requests::idempotency::HookCall;
 use sprag_engine::requests::{self, Refusal, Replied, SendMessage, Sent, Target};
+use sprag_engine::{Asker, InboundHook};
 
 use super::messages;
 use crate::app::App;
-use crate::body::Raw;
-use crate::once::{self, answered};
-use crate::path::Path;
+use crate::handlers::reply::Answer;
 use crate::problem::{Code, FieldError, Problem};
-use crate::reply::Answer;
+use crate::request::body::Raw;
+use crate::request::once::{self, answered};
+use crate::request::path::Path;
 
 /// What `DocuSign`'s signatures are called, before their number.
 const DOCUSIGN: &str = "x-docusign-signature-";
@@ -49,7 +49,7 @@ pub(crate) async fn receive(
             detail: error.detail.clone(),
         }];
         let detail = format!(
-            "hook `{}` cannot make a message of the call: {}",
+            "hook `{}` cannot turn the call into a message: {}",
             hook.name, error.detail
         );
         Problem::new(Code::HookUnmapped, detail).with_errors(errors)
@@ -85,7 +85,7 @@ impl Inbound {
         }
         // The caller of a hook is known by its name alone, so its keys never meet those of people or of other hooks.
         let key = once::key(&self.headers, &format!("hook {}", hook.name))?;
-        Ok(app.engine.ask_once(message, key.as_ref()).await)
+        Ok(app.engine.ask_once(message, &Asker::from(key)).await)
     }
 
     /// Whether the call is its sender's, and the id that makes a repeat of it known.
@@ -105,7 +105,7 @@ impl Inbound {
                     .collect();
                 signature::verify_docusign(&self.raw.bytes, &signatures, &secrets).map_err(refused)?;
                 // Neither id nor time is signed, so the body itself says what was seen before.
-                let digest = sprag_core::json::digest(&self.raw.bytes);
+                let digest = sprag_core::document::json::digest(&self.raw.bytes);
                 Ok(Some(format!("docusign-{}", hex(&digest))))
             }
             Verify::Nothing => {
@@ -156,11 +156,11 @@ impl Inbound {
 /// No signature vouches for the caller, so it must be on this machine, and no web page.
 fn allow_unverified(is_loopback: bool, headers: &HeaderMap) -> Result<(), Problem> {
     if !is_loopback {
-        let detail = "a hook with `verify: none` is answered on a loopback address only";
+        let detail = "a hook with `verify: none` accepts calls on a loopback address only; set `verify` and a `secret`";
         return Err(Problem::new(Code::HookUnverified, detail));
     }
     if headers.contains_key(header::ORIGIN) {
-        let detail = "a hook with `verify: none` is not for web pages";
+        let detail = "a hook with `verify: none` accepts no calls from web pages; set `verify` and a `secret`";
         return Err(Problem::new(Code::OriginRefused, detail));
     }
     Ok(())

@@ -7,11 +7,11 @@ use sprag_engine::requests::{CancelJob, PauseJob, ResumeJob};
 use sprag_store::records::JobStatus;
 
 use crate::app::App;
-use crate::body::{Body, NoFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::request::body::{Body, NoFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -36,13 +36,17 @@ impl FromParams for ListParams {
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
     let ListParams { condition, page } = params;
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
-    let found = app.engine.jobs(condition, after, page.limit(), rows.writer()).await?;
+    let found = app
+        .engine
+        .read()
+        .jobs(condition, after, page.limit(), rows.writer())
+        .await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
 /// `GET /v1/jobs/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<JobId>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(ok(&app.engine.job(id).await?))
+    Ok(ok(&app.engine.read().job(id).await?))
 }
 
 pub(crate) struct ItemsParams(Page);
@@ -63,7 +67,11 @@ pub(crate) async fn items(
 ) -> Answer {
     let after = page.after::<u64>()?.unwrap_or(0);
     let (room, rows) = (app.flight.page().await?, Rows::default());
-    let found = app.engine.job_items(id, after, page.limit(), rows.writer()).await?;
+    let found = app
+        .engine
+        .read()
+        .job_items(id, after, page.limit(), rows.writer())
+        .await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
@@ -75,7 +83,7 @@ pub(crate) async fn pause(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     Ok(answered(
-        once.engine.change_job(id, PauseJob(id), once.key.as_ref()).await,
+        once.engine.operate().change_job(id, PauseJob(id), &once.asker).await,
         |view| ok(&view),
     ))
 }
@@ -88,7 +96,7 @@ pub(crate) async fn resume(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     Ok(answered(
-        once.engine.change_job(id, ResumeJob(id), once.key.as_ref()).await,
+        once.engine.operate().change_job(id, ResumeJob(id), &once.asker).await,
         |view| ok(&view),
     ))
 }
@@ -101,7 +109,7 @@ pub(crate) async fn cancel(
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
     Ok(answered(
-        once.engine.change_job(id, CancelJob(id), once.key.as_ref()).await,
+        once.engine.operate().change_job(id, CancelJob(id), &once.asker).await,
         |view| ok(&view),
     ))
 }

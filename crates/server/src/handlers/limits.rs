@@ -5,13 +5,13 @@ use sprag_core::action::Rate;
 use sprag_engine::limits::Numbers;
 use sprag_wire as wire;
 
+use crate::access::caller::Who;
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields};
-use crate::etag::{IfMatch, tagged};
-use crate::handlers::WHO;
-use crate::path::Path;
-use crate::query::{FromParams, Nothing, Page, Params, Query};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::etag::{IfMatch, tagged};
+use crate::request::path::Path;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query};
 
 /// The numbers of an override.
 pub(crate) struct Set(wire::LimitNumbers);
@@ -26,7 +26,7 @@ impl FromFields for Set {
         if !fields.has("concurrency") && !fields.has("rate") {
             fields.refuse(
                 "",
-                "give `concurrency`, `rate` or both: what is not given stays as the definitions say",
+                "give `concurrency`, `rate` or both; for a value that you omit, the definitions apply",
             );
         }
         Self(Numbers {
@@ -66,12 +66,12 @@ impl FromParams for ListParams {
 
 /// `GET /v1/limits`: every key that is known, with what counts, runs and waits.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams(page)): Query<ListParams>) -> Answer {
-    Ok(ok(&page.part(app.engine.limit_keys().await?)?))
+    Ok(ok(&page.part(app.engine.operate().limit_keys().await?)?))
 }
 
 /// `GET /v1/limits/{key}`
 pub(crate) async fn show(State(app): State<App>, Path(key): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
-    let view = app.engine.limit_key(&key).await?;
+    let view = app.engine.operate().limit_key(&key).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }
 
@@ -81,9 +81,10 @@ pub(crate) async fn set(
     Path(key): Path<String>,
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     Body(Set(numbers)): Body<Set>,
 ) -> Answer {
-    let view = app.engine.set_limit(key, numbers, WHO.to_owned(), matches).await?;
+    let view = app.engine.operate().set_limit(key, numbers, matches, &asker).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }
 
@@ -93,7 +94,8 @@ pub(crate) async fn clear(
     Path(key): Path<String>,
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
 ) -> Answer {
-    let view = app.engine.clear_limit(key, matches).await?;
+    let view = app.engine.operate().clear_limit(key, matches, &asker).await?;
     Ok(tagged(view.revision(), ok(&view)))
 }

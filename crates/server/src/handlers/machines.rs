@@ -5,20 +5,22 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use sprag_core::access::ScopeKind;
 use sprag_core::machine::Loaded;
 use sprag_engine::requests::{self, Applied, Apply, Refusal};
 use sprag_store::records::MachineVersion;
 use sprag_wire as wire;
 
+use crate::access::scope::Asker;
 use crate::app::App;
-use crate::body::Definition;
-use crate::etag::{IfMatch, IfNoneMatch, tagged, unchanged};
-use crate::once::{Once, answered};
-use crate::path::Path;
+use crate::handlers::reply::{Answer, created, ok};
+use crate::problem::shown::shown;
 use crate::problem::{LISTED_MAX, Problem};
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, created, ok};
-use crate::shown::shown;
+use crate::request::body::Definition;
+use crate::request::etag::{IfMatch, IfNoneMatch, tagged, unchanged};
+use crate::request::once::{Once, answered};
+use crate::request::path::Path;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 pub(crate) struct ListParams {
     page: Page,
@@ -37,7 +39,7 @@ impl FromParams for ListParams {
 /// `GET /v1/machines`: every machine with its newest version, by name.
 pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Query<ListParams>) -> Answer {
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
-    let found = app.engine.machines(after, page.limit(), rows.writer()).await?;
+    let found = app.engine.read().machines(after, page.limit(), rows.writer()).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
@@ -45,6 +47,7 @@ pub(crate) async fn list(State(app): State<App>, Query(ListParams { page }): Que
 /// newest version is still the one that was seen.
 pub(crate) async fn apply(
     State(app): State<App>,
+    caller: Asker,
     Query(Nothing): Query<Nothing>,
     IfMatch(matches): IfMatch,
     once: Once,
@@ -54,6 +57,7 @@ pub(crate) async fn apply(
     let Some(machine) = loaded.machine else {
         return Err(Problem::of_findings(loaded.findings));
     };
+    caller.covers(ScopeKind::Machine, &machine.id)?;
     let machine = Arc::new(machine);
     Ok(answered(once.ask(Apply { machine, matches }).await, applied))
 }
@@ -73,7 +77,7 @@ pub(crate) async fn lint(State(app): State<App>, Query(Nothing): Query<Nothing>,
     findings.truncate(LISTED_MAX);
     Ok(ok(&wire::Linted {
         valid: machine.is_some(),
-        permissions: machine.map_or_else(Vec::new, |machine| app.engine.permissions(&machine)),
+        permissions: machine.map_or_else(Vec::new, |machine| app.engine.read().permissions(&machine)),
         findings: findings.into_iter().map(Into::into).collect(),
         truncated,
     }))
@@ -93,7 +97,7 @@ pub(crate) async fn show(
     seen: IfNoneMatch,
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
-    whole(&app, app.engine.machine(id, None).await?, &seen).await
+    whole(&app, app.engine.read().machine(id, None).await?, &seen).await
 }
 
 /// `GET` of a machine whose name is also a verb: `lint`, `simulate` or `diff`.
@@ -104,7 +108,7 @@ pub(crate) async fn show_verb(
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let id = uri.path().rsplit('/').next().unwrap_or_default();
-    whole(&app, app.engine.machine(id.to_owned(), None).await?, &seen).await
+    whole(&app, app.engine.read().machine(id.to_owned(), None).await?, &seen).await
 }
 
 /// `GET /v1/machines/{id}/versions/{version}`
@@ -115,10 +119,14 @@ pub(crate) async fn show_version(
     Query(Nothing): Query<Nothing>,
 ) -> Answer {
     let Ok(version) = version.parse() else {
-        let detail = format!("machine `{}` has no version `{}`", shown(&id), shown(&version));
+        let detail = format!(
+            "machine `{}` has no version `{}`; use another version, or omit it for the newest",
+            shown(&id),
+            shown(&version)
+        );
         return Err(Refusal::new(requests::Code::VersionUnknown, detail).into());
     };
-    whole(&app, app.engine.machine(id, Some(version)).await?, &seen).await
+    whole(&app, app.engine.read().machine(id, Some(version)).await?, &seen).await
 }
 
 /// A version never changes, so its number is its tag.
@@ -127,5 +135,5 @@ async fn whole(app: &App, row: MachineVersion, seen: &IfNoneMatch) -> Result<Res
     if seen.has(version) {
         return Ok(unchanged(version));
     }
-    Ok(tagged(version, ok(&app.engine.shown_machine(row).await?)))
+    Ok(tagged(version, ok(&app.engine.read().shown_machine(row).await?)))
 }

@@ -2,15 +2,17 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use sprag_core::access::ScopeKind;
 use sprag_core::ids::ExecutionId;
 use sprag_engine::requests::{SendMessage, Sent, Target};
 use sprag_wire::{self as wire, AddressedMessage, Message};
 
-use crate::body::{Body, Empty, Fields, FromFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, ok};
+use crate::access::scope::Asker;
+use crate::handlers::reply::{Answer, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{Nothing, Query};
 
 impl FromFields for Message {
     type Shape = Self;
@@ -59,11 +61,13 @@ pub(crate) async fn send(
 
 /// `POST /v1/messages`
 pub(crate) async fn send_by_key(
+    caller: Asker,
     Query(Nothing): Query<Nothing>,
     once: Once,
     Body(addressed): Body<AddressedMessage>,
 ) -> Answer {
     let AddressedMessage { machine, key, message } = addressed;
+    caller.covers(ScopeKind::Machine, &machine)?;
     Ok(answered(
         once.ask(to(Target::Key { machine, key }, message)).await,
         sent,

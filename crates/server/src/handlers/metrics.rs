@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
 use crate::metrics::{MEDIA_TYPE, page};
-use crate::query::{Nothing, Query};
+use crate::request::query::{Nothing, Query};
 
 /// `GET /metrics`: the OpenMetrics text format. It answers even if the store does not.
 pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Response {

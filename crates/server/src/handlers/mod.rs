@@ -1,6 +1,7 @@
 //! Handlers, by resource: extract, call the engine, map.
 
 pub(crate) mod actions;
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod compare;
 pub(crate) mod dead_letters;
@@ -14,13 +15,13 @@ pub(crate) mod messages;
 pub(crate) mod metrics;
 pub(crate) mod operations;
 pub(crate) mod pages;
+pub(crate) mod reply;
 pub(crate) mod runners;
 pub(crate) mod simulate;
 mod source;
 pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
+pub(crate) mod tokens;
+pub(crate) mod workers;
 pub(crate) mod workflows;
-
-/// Who asks: on loopback without tokens, everybody.
-pub(crate) const WHO: &str = "local";

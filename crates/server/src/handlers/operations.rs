@@ -3,20 +3,19 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use sprag_core::access::Caller;
-use sprag_engine::Handle;
+use sprag_engine::OperationsHandle;
 use sprag_engine::requests::operations::{AppliedDocument, CatalogApplied};
 use sprag_store::Page as StorePage;
 use sprag_store::records::CatalogKind;
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::Definition;
-use crate::once::{Once, answered};
-use crate::path::Path;
+use crate::handlers::reply::{Answer, accepted, made, ok};
 use crate::problem::Problem;
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, accepted, made, ok};
+use crate::request::body::Definition;
+use crate::request::once::{Once, answered};
+use crate::request::path::Path;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 /// What a list of the catalog holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +64,12 @@ impl FromParams for ListParams {
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
     let ListParams { listed, page } = params;
     let Listed::Stored(kind) = listed else {
-        return Ok(ok(&page.part(Handle::builtin_operations())?));
+        return Ok(ok(&page.part(OperationsHandle::builtin_operations())?));
     };
     let (after, room, rows) = (page.after::<String>()?, app.flight.page().await?, Rows::default());
     let found = app
         .engine
+        .operations()
         .catalog(kind, StorePage::new(after, page.limit()), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
@@ -77,7 +77,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
 
 /// `GET /v1/operations/{id}`: the newest version, with its document.
 pub(crate) async fn show(State(app): State<App>, Path(id): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(ok(&app.engine.operation(id).await?))
+    Ok(ok(&app.engine.operations().operation(id).await?))
 }
 
 /// `POST /v1/operations`: keeps new versions of all documents, or nothing. What makes an operation weaker waits for approval.
@@ -89,21 +89,18 @@ pub(crate) async fn apply(
 ) -> Answer {
     let engine = app.engine.clone();
     let file = app
-        .apart(move || engine.lint_catalog(&definition.text, definition.format))
+        .apart(move || engine.operations().lint_catalog(&definition.text, definition.format))
         .await?;
     if !file.is_sound() {
         return Err(Problem::of_findings(file.findings));
     }
-    let replied = once
-        .engine
-        .apply_catalog(file, Caller::local(), once.key.as_ref())
-        .await;
+    let replied = once.engine.operations().apply_catalog(file, &once.asker).await;
     let is_waiting = |applied: &CatalogApplied| applied.workflow;
     let workflow = replied.answer.as_ref().ok().and_then(is_waiting);
     let Some(id) = workflow else {
         return Ok(answered(replied, applied));
     };
-    let view = app.engine.workflow(id).await?;
+    let view = app.engine.operations().workflow(id).await?;
     Ok(answered(replied, |_| accepted(format!("/v1/workflows/{id}"), &view)))
 }
 

@@ -5,8 +5,8 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
 
 use crate::openapi;
-use crate::page;
-use crate::query::{Nothing, Query};
+use crate::openapi::page;
+use crate::request::query::{Nothing, Query};
 
 /// The page is text and its own style sheet. Nothing in it runs, and no page frames it.
 const PAGE_POLICY: &str =

@@ -2,6 +2,7 @@
 
 use axum::extract::{Extension, State};
 use serde_json::json;
+use sprag_core::access::ScopeKind;
 use sprag_core::action::{ActionError, Done, Failure, Outcome};
 use sprag_core::ids::AttemptId;
 use sprag_core::text::check_key;
@@ -9,13 +10,15 @@ use sprag_engine::leases::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX,
 use sprag_engine::requests::{self, Refusal};
 use sprag_wire as wire;
 
+use crate::access::scope::Asker;
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields};
-use crate::once::answered;
-use crate::path::Id;
-use crate::polls::{self, PassedOn};
-use crate::query::{Nothing, Query, WAIT_MAX};
-use crate::reply::{Answer, ok};
+use crate::handlers::reply::{Answer, ok};
+use crate::nodes::polls::{self, PassedOn};
+use crate::problem::Problem;
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::once::answered;
+use crate::request::path::Id;
+use crate::request::query::{Nothing, Query, WAIT_MAX};
 
 /// The longest type of an error, in bytes.
 pub(crate) const ERROR_TYPE_BYTES_MAX: usize = 64;
@@ -83,13 +86,23 @@ fn name(fields: &mut Fields, pointer: &str, text: &str) -> bool {
     }
 }
 
+/// Leases carry rendered secrets, so a program gets only what its token covers.
+fn covers_poll(caller: &Asker, poll: &Poll) -> Result<(), Problem> {
+    for kind in &poll.wants.kinds {
+        caller.covers(ScopeKind::Type, kind)?;
+    }
+    caller.covers(ScopeKind::Runner, poll.wants.runner.as_deref().unwrap_or_default())
+}
+
 /// `POST /v1/runners/lease`: work as soon as there is some, or none when the time is up.
 pub(crate) async fn lease(
     State(app): State<App>,
     passed_on: Option<Extension<PassedOn>>,
+    caller: Asker,
     Query(Nothing): Query<Nothing>,
     Body(Asks(poll)): Body<Asks>,
 ) -> Answer {
+    covers_poll(&caller, &poll)?;
     let leased = async {
         match passed_on {
             Some(Extension(PassedOn)) => polls::ours(&app, poll).await,
@@ -100,7 +113,7 @@ pub(crate) async fn lease(
         biased;
         leased = leased => leased?,
         () = app.closed() => {
-            let detail = "the server is going down; try again in a moment";
+            let detail = "the server is stopping; try again in a moment";
             return Err(Refusal::new(requests::Code::ShuttingDown, detail).into());
         }
     };
@@ -123,11 +136,13 @@ impl FromFields for wire::HeartbeatRequest {
 /// `POST /v1/attempts/{id}/heartbeat`
 pub(crate) async fn heartbeat(
     State(app): State<App>,
+    caller: Asker,
     Id(id): Id<AttemptId>,
     Query(Nothing): Query<Nothing>,
     Body(wire::HeartbeatRequest { checkpoint }): Body<wire::HeartbeatRequest>,
 ) -> Answer {
-    Ok(ok(&app.engine.heartbeat(id, checkpoint).await?))
+    caller.covers_attempt(&app, id).await?;
+    Ok(ok(&app.engine.leases().heartbeat(id, checkpoint).await?))
 }
 
 /// That the effect happened.
@@ -152,11 +167,13 @@ impl FromFields for Completed {
 /// `POST /v1/attempts/{id}/complete`
 pub(crate) async fn complete(
     State(app): State<App>,
+    caller: Asker,
     Id(id): Id<AttemptId>,
     Query(Nothing): Query<Nothing>,
     Body(Completed(done)): Body<Completed>,
 ) -> Answer {
-    let asked = app.engine.finish(id, Outcome::Done(done)).await;
+    caller.covers_attempt(&app, id).await?;
+    let asked = app.engine.leases().finish(id, Outcome::Done(done)).await;
     Ok(answered(asked, |finished| ok(&finished)))
 }
 
@@ -221,10 +238,12 @@ impl FromFields for Failed {
 /// `POST /v1/attempts/{id}/fail`
 pub(crate) async fn fail(
     State(app): State<App>,
+    caller: Asker,
     Id(id): Id<AttemptId>,
     Query(Nothing): Query<Nothing>,
     Body(Failed(outcome)): Body<Failed>,
 ) -> Answer {
-    let asked = app.engine.finish(id, outcome).await;
+    caller.covers_attempt(&app, id).await?;
+    let asked = app.engine.leases().finish(id, outcome).await;
     Ok(answered(asked, |finished| ok(&finished)))
 }

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde_json::{Map, Value};
-use sprag_core::json;
+use sprag_core::document::json;
 use sprag_core::machine::{Line, SimInput, Simulation};
 use sprag_engine::Handle;
 use sprag_store::PAGE_BYTES_MAX;
@@ -10,10 +10,10 @@ use sprag_wire as wire;
 
 use super::source::Source;
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields};
+use crate::handlers::reply::{Answer, whole};
 use crate::problem::{Code, Problem};
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, whole};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::query::{Nothing, Query};
 
 /// Inputs of one simulation.
 const INPUTS_MAX: usize = 1_000;
@@ -58,7 +58,8 @@ fn read_events(fields: &mut Fields) -> Vec<SimInput> {
         match item.as_object().map_or(Ok(None), SimInput::from_members) {
             Ok(Some(event)) => events.push(event),
             Ok(None) => {
-                let detail = "is no input: give `type` and `payload`, `advance`, or `outcome`, `success` and `result`";
+                let detail =
+                    "is not an input: give `type` and `payload`, `advance`, or `outcome`, `success` and `result`";
                 fields.refuse(&format!("/events/{position}"), detail);
             }
             Err(error) => fields.refuse(&format!("/events/{position}"), &error.to_string()),
@@ -101,10 +102,14 @@ fn run(mut simulation: Simulation, first: Line, events: Vec<SimInput>, engine: &
         bytes = bytes.saturating_add(json::size(&line));
         lines.push(line);
         if bytes > LINES_BYTES_MAX {
-            return Err(too_large(format!("the lines take more than {LINES_BYTES_MAX} bytes")));
+            return Err(too_large(format!(
+                "the answer has more than {LINES_BYTES_MAX} bytes; send fewer events, or use smaller variables"
+            )));
         }
         if engine.now().since(began) > MILLIS_MAX {
-            return Err(too_large(format!("it takes longer than {MILLIS_MAX} ms")));
+            return Err(too_large(format!(
+                "the simulation takes longer than {MILLIS_MAX} ms; send fewer events"
+            )));
         }
     }
     Ok(lines)

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use sprag_core::document::source::Format;
 use sprag_core::machine::Machine;
-use sprag_core::source::Format;
 use sprag_wire as wire;
 
 use super::machines::load;
 use crate::app::App;
-use crate::body::{Definition, Empty, Fields, FromFields};
 use crate::problem::Problem;
+use crate::request::body::{Definition, Empty, Fields, FromFields};
 
 /// Where a machine comes from.
 pub(crate) enum Source {
@@ -64,7 +64,7 @@ impl Source {
                 let machine = loaded.machine.map(Arc::new);
                 machine.ok_or_else(|| Problem::of_findings(loaded.findings))
             }
-            Self::Kept { machine, version } => Ok(app.engine.compiled_machine(machine, version).await?),
+            Self::Kept { machine, version } => Ok(app.engine.read().compiled_machine(machine, version).await?),
         }
     }
 }

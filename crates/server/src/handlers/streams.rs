@@ -5,11 +5,11 @@ use axum::http::request::Parts;
 use sprag_core::ids::ExecutionId;
 
 use crate::app::App;
-use crate::path::Id;
+use crate::handlers::reply::Answer;
+use crate::problem::shown::shown;
 use crate::problem::{Code, FieldError, Problem};
-use crate::query::{FromParams, Nothing, Params, Query};
-use crate::reply::Answer;
-use crate::shown::shown;
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Params, Query};
 use crate::streams::{Following, Hinting};
 
 /// The header in which a reader that comes back says what it has seen.
@@ -47,7 +47,7 @@ impl FromRequestParts<App> for LastEventId {
 
 fn invalid(text: &str) -> Problem {
     let detail = format!(
-        "`Last-Event-ID: {}` is not the id of an event of this stream: it must be the whole number of the last one, once",
+        "`Last-Event-ID: {}` is not the id of an event; send the `id` of the last event that you received, once",
         shown(text)
     );
     let error = FieldError {

@@ -1,21 +1,20 @@
 //! Kill switches: while one is on, nothing in its scope begins.
 
 use axum::extract::State;
-use sprag_core::duration::Millis;
 use sprag_core::ids::SwitchId;
+use sprag_core::time::duration::Millis;
 use sprag_engine::ScopeNames;
 use sprag_engine::queue::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope};
 use sprag_engine::requests::{SwitchOff, SwitchOn};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::etag::{IfMatch, tagged};
-use crate::handlers::WHO;
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{Nothing, Query};
-use crate::reply::{Answer, created, ok, whole};
+use crate::handlers::reply::{Answer, created, ok, whole};
+use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::etag::{IfMatch, tagged};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{Nothing, Query};
 
 /// A switch to put on.
 pub(crate) struct On {
@@ -41,7 +40,7 @@ impl FromFields for On {
         let reason = fields.required_text("reason");
         if reason.trim().is_empty() || reason.chars().count() > REASON_CHARACTERS_MAX {
             let detail = format!(
-                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters: say why, for the person who finds it on"
+                "a reason has from 1 to {REASON_CHARACTERS_MAX} characters; tell other operators why the switch is on"
             );
             fields.refuse("/reason", &detail);
         }
@@ -69,7 +68,10 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
     match Millis::parse(&text) {
         Ok(lasts) if lasts.get() > 0 => Some(lasts.get()),
         Ok(_) => {
-            fields.refuse("/expiresIn", "a switch lasts longer than nothing");
+            fields.refuse(
+                "/expiresIn",
+                "must be longer than zero; omit it for a switch without an end",
+            );
             None
         }
         Err(problem) => {
@@ -81,7 +83,7 @@ fn lasts(fields: &mut Fields) -> Option<u64> {
 
 /// `GET /v1/kill-switches`: those that are on, oldest first.
 pub(crate) async fn list(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(whole(app.engine.switches().await?))
+    Ok(whole(app.engine.operate().switches().await?))
 }
 
 /// `POST /v1/kill-switches`: once it is answered, no attempt in its scope begins.
@@ -97,11 +99,11 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, once: Once, Body(body): B
         scope,
         mode,
         reason,
-        by: WHO.to_owned(),
+        by: once.asker.caller.principal.to_string(),
         lasts,
     };
     Ok(answered(
-        once.engine.switch_on(switch, names, once.key.as_ref()).await,
+        once.engine.operate().switch_on(switch, names, &once.asker).await,
         |view| {
             let location = format!("/v1/kill-switches/{}", view.id);
             tagged(view.revision, created(location, &view))
@@ -111,7 +113,7 @@ pub(crate) async fn on(Query(Nothing): Query<Nothing>, once: Once, Body(body): B
 
 /// `GET /v1/kill-switches/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<SwitchId>, Query(Nothing): Query<Nothing>) -> Answer {
-    let view = app.engine.switch(id).await?;
+    let view = app.engine.operate().switch(id).await?;
     Ok(tagged(view.revision, ok(&view)))
 }
 

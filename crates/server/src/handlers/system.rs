@@ -3,22 +3,22 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use sprag_core::document::source::DEFINITION_BYTES_MAX;
 use sprag_core::ids::NodeId;
 use sprag_core::machine::schema;
-use sprag_core::source::DEFINITION_BYTES_MAX;
 use sprag_core::time::Timestamp;
 use sprag_engine::Limits;
 use sprag_store::nodes::{Node, Shard, View};
 use sprag_wire as wire;
 
+use crate::access::caller::Who;
 use crate::app::App;
-use crate::body::{Body, NoFields};
-use crate::handlers::WHO;
-use crate::path::Path;
+use crate::handlers::reply::{Answer, ok};
+use crate::problem::shown::shown;
 use crate::problem::{Code, Problem, page};
-use crate::query::{LIMIT_MAX, Nothing, Query, WAIT_MAX};
-use crate::reply::{Answer, ok};
-use crate::shown::shown;
+use crate::request::body::{Body, NoFields};
+use crate::request::path::Path;
+use crate::request::query::{LIMIT_MAX, Nothing, Query, WAIT_MAX};
 
 fn well(status: wire::HealthStatus, notes: Vec<wire::Note>) -> wire::Health {
     wire::Health { status, notes }
@@ -82,12 +82,13 @@ pub(crate) async fn healthy() -> Response {
 /// `GET /readyz`: the lane answers and the store can be read.
 pub(crate) async fn ready(State(app): State<App>) -> Answer {
     let not_ready = |refusal: sprag_engine::requests::Refusal| Problem::new(Code::NotReady, refusal.detail);
-    app.engine.queue_in_memory().await.map_err(not_ready)?;
+    app.engine.operate().queue_in_memory().await.map_err(not_ready)?;
     app.engine
+        .read()
         .execution_by_key(String::new(), String::new())
         .await
         .map_err(not_ready)?;
-    Ok(ok(&well(wire::HealthStatus::Ready, app.engine.notes())))
+    Ok(ok(&well(wire::HealthStatus::Ready, app.engine.read().notes())))
 }
 
 /// `GET /errors/{code}`: the page that a problem's `type` leads to.
@@ -96,7 +97,7 @@ pub(crate) async fn error_page(Path(code): Path<String>) -> Answer {
         Some(page) => Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page).into_response()),
         None => Err(Problem::new(
             Code::RouteUnknown,
-            format!("there is no error code `{}`", shown(&code)),
+            format!("there is no error code `{}`; `/errors` lists all codes", shown(&code)),
         )),
     }
 }
@@ -110,9 +111,10 @@ pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>)
 pub(crate) async fn accept_clock(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
+    Who(asker): Who,
     Body(NoFields): Body<NoFields>,
 ) -> Answer {
-    app.engine.accept_clock(WHO.to_owned()).await?;
+    app.engine.operate().accept_clock(&asker).await?;
     Ok(system(&app))
 }
 
@@ -123,7 +125,7 @@ fn system(app: &App) -> Response {
         version: env!("CARGO_PKG_VERSION").into(),
         store: app.settings.store.clone(),
         limits: bounds(app.engine.limits(), app.settings.body_bytes),
-        notes: app.engine.notes(),
+        notes: app.engine.read().notes(),
         cluster: known.map(|(me, view)| cluster(me, &view, app.engine.now())),
     })
 }

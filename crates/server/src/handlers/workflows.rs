@@ -15,11 +15,11 @@ use sprag_store::traits::{PlanQuery, WaitingPlan};
 use sprag_wire as wire;
 
 use crate::app::App;
-use crate::body::{Body, Empty, Fields, FromFields};
-use crate::once::{Once, answered};
-use crate::path::Id;
-use crate::query::{FromParams, Nothing, Page, Params, Query, Rows};
-use crate::reply::{Answer, created, ok};
+use crate::handlers::reply::{Answer, created, ok};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::once::{Once, answered};
+use crate::request::path::Id;
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
 /// A comment or reason has at most so many characters.
 const WORDS_CHARACTERS_MAX: usize = 1_000;
@@ -143,7 +143,7 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
         page: StorePage::new(after, page.limit()),
         ..query
     };
-    let found = app.engine.workflows(query, rows.writer()).await?;
+    let found = app.engine.operations().workflows(query, rows.writer()).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
@@ -185,6 +185,7 @@ pub(crate) async fn waiting(State(app): State<App>, Query(WaitingParams(page)): 
     let (room, rows) = (app.flight.page().await?, Rows::default());
     let found = app
         .engine
+        .operations()
         .approvals(StorePage::new(after, page.limit()), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next.map(Place), room))
@@ -197,21 +198,18 @@ pub(crate) async fn propose(
     once: Once,
     Body(Proposed(body)): Body<Proposed>,
 ) -> Answer {
-    let replied = once
-        .engine
-        .propose(Value::Object(body), Caller::local(), once.key.as_ref())
-        .await;
+    let replied = once.engine.operations().propose(Value::Object(body), &once.asker).await;
     shown(&app, replied).await
 }
 
 /// `GET /v1/workflows/{id}`
 pub(crate) async fn show(State(app): State<App>, Id(id): Id<WorkflowId>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(ok(&app.engine.workflow(id).await?))
+    Ok(ok(&app.engine.operations().workflow(id).await?))
 }
 
 /// `GET /v1/workflows/{id}/plan`
 pub(crate) async fn plan(State(app): State<App>, Id(id): Id<WorkflowId>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(ok(&app.engine.workflow_plan(id).await?))
+    Ok(ok(&app.engine.operations().workflow_plan(id).await?))
 }
 
 /// `POST /v1/workflows/{id}/approve`
@@ -222,7 +220,7 @@ pub(crate) async fn approve(
     once: Once,
     Body(Approved { digest, comment }): Body<Approved>,
 ) -> Answer {
-    let caller = Caller::local();
+    let caller = Caller::clone(&once.asker.caller);
     let request = Approve {
         id,
         digest,
@@ -240,7 +238,7 @@ pub(crate) async fn reject(
     once: Once,
     Body(Commented(comment)): Body<Commented>,
 ) -> Answer {
-    let caller = Caller::local();
+    let caller = Caller::clone(&once.asker.caller);
     shown(&app, once.ask(Reject { id, comment, caller }).await).await
 }
 
@@ -252,7 +250,7 @@ pub(crate) async fn revoke(
     once: Once,
     Body(Commented(comment)): Body<Commented>,
 ) -> Answer {
-    let caller = Caller::local();
+    let caller = Caller::clone(&once.asker.caller);
     shown(&app, once.ask(Revoke { id, comment, caller }).await).await
 }
 
@@ -264,7 +262,7 @@ pub(crate) async fn cancel(
     once: Once,
     Body(Reasoned(reason)): Body<Reasoned>,
 ) -> Answer {
-    let caller = Caller::local();
+    let caller = Caller::clone(&once.asker.caller);
     shown(&app, once.ask(CancelWorkflow { id, reason, caller }).await).await
 }
 
@@ -276,10 +274,7 @@ pub(crate) async fn resume(
     once: Once,
     Body(Reasoned(reason)): Body<Reasoned>,
 ) -> Answer {
-    let replied = once
-        .engine
-        .resume_workflow(id, reason, Caller::local(), once.key.as_ref())
-        .await;
+    let replied = once.engine.operations().resume_workflow(id, reason, &once.asker).await;
     shown(&app, replied).await
 }
 
@@ -287,7 +282,7 @@ pub(crate) async fn resume(
 async fn shown(app: &App, replied: Replied<WorkflowChanged>) -> Answer {
     let Replied { answer, replayed } = replied;
     let (is_new, answer) = match answer {
-        Ok(changed) => (changed.created, Ok(app.engine.workflow(changed.id).await?)),
+        Ok(changed) => (changed.created, Ok(app.engine.operations().workflow(changed.id).await?)),
         Err(refusal) => (false, Err(refusal)),
     };
     Ok(answered(Replied { answer, replayed }, |view: wire::Workflow| {

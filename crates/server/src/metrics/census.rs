@@ -26,7 +26,7 @@ impl CensusTaker {
         {
             return Some(Arc::clone(census));
         }
-        match engine.census().await {
+        match engine.read().census().await {
             Ok(census) => {
                 let census = Arc::new(census);
                 *last = Some((engine.micros(), Arc::clone(&census)));

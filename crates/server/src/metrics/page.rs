@@ -128,7 +128,7 @@ fn open_work(registry: &mut Registry, app: &App, census: &Census) {
     let bytes = [("main", *main), ("log", *log)];
     labelled(registry, ("store_bytes", "The store on disk, by file"), "file", bytes);
     let help = "Bytes of the write-ahead log that a reader keeps from being copied into the store";
-    single(registry, "store_log_held_bytes", help, app.engine.held_bytes());
+    single(registry, "store_log_held_bytes", help, app.engine.read().held_bytes());
 }
 
 /// Queued actions under the names by which types are counted: those without a runner together.

@@ -25,6 +25,9 @@ pub(crate) fn text() -> &'static str {
     &TEXT
 }
 
+/// The name of the one security scheme.
+const SCHEME: &str = "token";
+
 fn build() -> Value {
     let (mut paths, mut shapes) = (Map::new(), Shapes::new());
     let problem = shapes.schema(&Shape::of::<Problem>());
@@ -49,7 +52,17 @@ fn build() -> Value {
         "servers": [{ "url": "/" }],
         "tags": tags.collect::<Value>(),
         "paths": paths,
-        "components": { "schemas": shapes.named() },
+        "security": [{ SCHEME: [] }],
+        "components": {
+            "schemas": shapes.named(),
+            "securitySchemes": {
+                SCHEME: {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A token. `x-role` of an operation lists the roles that may use it; `admin` may use all.",
+                },
+            },
+        },
     })
 }
 
@@ -63,6 +76,7 @@ fn describe(operation: &Operation, shapes: &mut Shapes, problem: &Value) -> Valu
         answers,
         refusals: _,
         is_alias: _,
+        rule,
     } = operation;
     let mut responses: BTreeMap<String, Value> = problems(operation, problem);
     for answer in answers {
@@ -81,6 +95,10 @@ fn describe(operation: &Operation, shapes: &mut Shapes, problem: &Value) -> Valu
         described["requestBody"] = json!({ "required": required, "content": contents(content, shapes) });
     }
     described["responses"] = json!(responses);
+    described["x-role"] = json!(rule.words());
+    if !rule.needs_token() {
+        described["security"] = json!([]);
+    }
     described
 }
 

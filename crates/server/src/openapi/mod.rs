@@ -7,6 +7,7 @@ mod document;
 mod methods;
 mod operation;
 pub(crate) mod operations;
+pub(crate) mod page;
 mod resources;
 mod shapes;
 

@@ -6,14 +6,16 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
+use sprag_core::integrity::audit::REASON_CHARACTERS_MAX;
 use sprag_engine::requests;
 use sprag_engine::requests::idempotency::KEY_BYTES_MAX;
 use sprag_wire::{Duration, MachineDefinition};
 
 use super::shapes::{Shape, text, whole};
-use crate::body::{Empty, FromFields};
+use crate::access::rule::Rule;
 use crate::problem::{Code, HttpStatus};
-use crate::query::LIMIT_MAX;
+use crate::request::body::{Empty, FromFields};
+use crate::request::query::LIMIT_MAX;
 
 /// The header of a request that acts once.
 pub(crate) const ONCE: &str = "Idempotency-Key";
@@ -36,6 +38,8 @@ pub(crate) struct Operation {
     pub(crate) refusals: Vec<Refused>,
     /// Whether another path does the same, so that readers need not see this one.
     pub(crate) is_alias: bool,
+    /// Who may use it.
+    pub(crate) rule: Rule,
 }
 
 /// Where a parameter goes.
@@ -166,6 +170,8 @@ impl Operation {
             answers: Vec::new(),
             refusals: Vec::new(),
             is_alias: false,
+            // The route table says who may.
+            rule: Rule::Roles(&[]),
         }
     }
 
@@ -272,8 +278,20 @@ impl Operation {
             key,
             "The idempotency key. If you send the same request with the same key within a day, you get the first answer.",
         )
-        .refuses([Code::IdempotencyKeyInvalid])
+        .refuses([Code::IdempotencyKeyInvalid, Code::ReasonInvalid])
         .refuses([requests::Code::IdempotencyKeyReused])
+    }
+
+    /// A decision of a principal, which the audit keeps.
+    pub(crate) fn audited(self) -> Self {
+        let reason = json!({ "type": "string", "maxLength": REASON_CHARACTERS_MAX });
+        self.header(
+            "Sprag-Reason",
+            reason,
+            "The reason, which the audit keeps. The server may demand one.",
+        )
+        .refuses([Code::ReasonInvalid])
+        .refuses([requests::Code::ReasonMissing])
     }
 
     /// A POST that changes nothing: it can be sent again with or without a key.
@@ -417,9 +435,17 @@ impl Operation {
         self
     }
 
-    /// With what holds for every request.
-    pub(super) fn complete(self) -> Self {
+    /// With what holds for every request, and who may send it.
+    pub(super) fn complete(self, method: &str, rule: Rule) -> Self {
         let mut whole = self.refuses([Code::HostRefused, Code::OriginRefused, Code::InternalError]);
+        whole.rule = rule;
+        if rule.needs_token() {
+            whole = whole.refuses([Code::TokenMissing, Code::TokenInvalid, Code::RateLimited]);
+            whole = whole.refuses([requests::Code::RoleMissing]);
+        }
+        if rule.needs_token() && method != "get" {
+            whole = whole.refuses([Code::ScopeMissing]);
+        }
         whole.refusals.sort_unstable();
         whole.refusals.dedup();
         whole

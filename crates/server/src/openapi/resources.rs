@@ -3,7 +3,8 @@
 //! The examples build on each other: run in this order against a new server, every one of them succeeds.
 
 use super::operations::{
-    actions, catalog, dead_letters, executions, jobs, limits, machines, runners, switches, system, workers, workflows,
+    actions, audit, catalog, dead_letters, executions, jobs, limits, machines, runners, switches, system, tokens,
+    workers, workflows,
 };
 
 /// A group of routes.
@@ -81,7 +82,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
     },
     Resource {
         name: actions::RESOURCE,
-        about: "Durable occurrences of what machines do, each with its attempts and what it waits for.",
+        about: "The actions of executions, each with its attempts and what it waits for.",
         example: Example {
             about: "The newest actions of a machine.",
             method: "GET",
@@ -91,7 +92,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
     },
     Resource {
         name: runners::RESOURCE,
-        about: "Programs in any language that perform actions: they ask for work, say that they are alive, and how it ended.",
+        about: "Programs in any language that run actions: they lease attempts, send heartbeats, and report outcomes.",
         example: Example {
             about: "Ask for one attempt of type `render` for the runner `gpu`, and do not wait for it.",
             method: "POST",
@@ -101,7 +102,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
     },
     Resource {
         name: dead_letters::RESOURCE,
-        about: "Actions that ended dead and wait for a person.",
+        about: "Actions that Sprag stopped retrying. They wait for a person.",
         example: Example {
             about: "What waits for a person.",
             method: "GET",
@@ -111,17 +112,27 @@ pub(crate) const RESOURCES: &[Resource] = &[
     },
     Resource {
         name: jobs::RESOURCE,
-        about: "Bulk work that continues by itself, survives a crash, and says what became of each item.",
+        about: "Bulk operations that survive a crash and list the result of each item.",
         example: Example {
-            about: "Try everything again that failed because a service was not there.",
+            about: "Retry every action that failed because a service was unavailable.",
             method: "POST",
             path: "/v1/dead-letters/retry",
             body: Some((JSON, r#"{"filter": "errorType = \"service_unavailable\""}"#)),
         },
     },
     Resource {
+        name: audit::RESOURCE,
+        about: "Who decided what, why and from where, in chains that show every later change.",
+        example: Example {
+            about: "Who applied machines.",
+            method: "GET",
+            path: "/v1/audit?filter=verb%20%3D%20%22machine.apply%22",
+            body: None,
+        },
+    },
+    Resource {
         name: switches::RESOURCE,
-        about: "While one is on, no attempt in its scope begins.",
+        about: "While a switch is on, no attempt in its scope starts.",
         example: Example {
             about: "Hold all actions of a machine for a minute.",
             method: "POST",
@@ -134,7 +145,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
     },
     Resource {
         name: limits::RESOURCE,
-        about: "What definitions limit under a key, and an operator's word over it.",
+        about: "The limits of each key in the definitions, and overrides by operators.",
         example: Example {
             about: "At most two attempts at once under the key `mail`.",
             method: "PUT",
@@ -167,7 +178,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
     },
     Resource {
         name: workers::RESOURCE,
-        about: "Services that the server keeps running, where it was started with `--services FILE`.",
+        about: "Services that the server keeps running, if you started it with `--services FILE`.",
         example: Example {
             about: "Everybody, with the states they are in.",
             method: "GET",
@@ -176,8 +187,18 @@ pub(crate) const RESOURCES: &[Resource] = &[
         },
     },
     Resource {
+        name: tokens::RESOURCE,
+        about: "What callers show to a server that asks who they are.",
+        example: Example {
+            about: "Create a token that reads.",
+            method: "POST",
+            path: "/v1/tokens",
+            body: Some((JSON, r#"{"name": "dashboard", "roles": ["viewer"]}"#)),
+        },
+    },
+    Resource {
         name: system::RESOURCE,
-        about: "The server itself: its bounds, its health, backups.",
+        about: "The server itself: its limits, its health, backups.",
         example: Example {
             about: "Version, store and bounds.",
             method: "GET",
@@ -187,7 +208,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
     },
     Resource {
         name: system::PAGES,
-        about: "What describes this API: this page, the OpenAPI document, the page of every error code.",
+        about: "The description of this API: this page, the OpenAPI document, and a page for every error code.",
         example: Example {
             about: "The OpenAPI 3.1 document.",
             method: "GET",

@@ -35,6 +35,8 @@ sprag_engine::codes! {
     MediaTypeUnsupported = "media-type-unsupported";
     /// The route has no such method.
     MethodNotAllowed = "method-not-allowed";
+    /// The header `Sprag-Reason` holds no reason.
+    ReasonInvalid = "reason-invalid";
     /// The engine does not take requests.
     NotReady = "not-ready";
     /// What was asked of a worker cannot be done as things are.
@@ -45,6 +47,8 @@ sprag_engine::codes! {
     PathInvalid = "path-invalid";
     /// A query parameter is unknown or cannot be read.
     QueryInvalid = "query-invalid";
+    /// More requests arrive than this token or this address may send.
+    RateLimited = "rate-limited";
     /// There is no such route.
     RouteUnknown = "route-unknown";
     /// The file of services is not valid.
@@ -57,6 +61,12 @@ sprag_engine::codes! {
     SupervisorStopped = "supervisor-stopped";
     /// The simulation says more, or takes longer, than it may.
     SimulationTooLarge = "simulation-too-large";
+    /// The scope of the token does not cover what the request is about.
+    ScopeMissing = "scope-missing";
+    /// The token is not one of this server's, or no longer.
+    TokenInvalid = "token-invalid";
+    /// The request carries no token.
+    TokenMissing = "token-missing";
     /// As many live streams are open as may be.
     TooManyStreams = "too-many-streams";
     /// The worker is on its way out.

@@ -5,6 +5,7 @@
 
 mod codes;
 mod pages;
+pub(crate) mod shown;
 mod status;
 
 #[cfg(test)]
@@ -50,6 +51,19 @@ impl Problem {
         Self::named(code.text(), code.status(), detail.into())
     }
 
+    /// The stable code.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The same, from a request that no other node can answer.
+    pub(crate) fn here(self) -> Self {
+        Self {
+            elsewhere: None,
+            ..self
+        }
+    }
+
     /// The same, with everything that is wrong by its place.
     pub(crate) fn with_errors(self, mut errors: Vec<FieldError>) -> Self {
         errors.truncate(LISTED_MAX);
@@ -77,6 +91,16 @@ impl Problem {
             findings,
             ..Self::named(code.text(), code.status(), detail)
         }
+    }
+
+    /// Whether it has this code.
+    pub(crate) fn is(&self, code: Code) -> bool {
+        self.code == code.text()
+    }
+
+    /// What is wrong, without the code.
+    pub(crate) fn into_detail(self) -> String {
+        self.detail
     }
 
     fn named(code: &'static str, status: u16, detail: String) -> Self {

@@ -13,7 +13,7 @@ pub(crate) trait HttpStatus {
 impl HttpStatus for requests::Code {
     fn status(self) -> u16 {
         match self {
-            Self::FilterInvalid => 400,
+            Self::FilterInvalid | Self::ReasonMissing => 400,
             Self::MachineUnknown
             | Self::VersionUnknown
             | Self::ExecutionUnknown
@@ -22,6 +22,7 @@ impl HttpStatus for requests::Code {
             | Self::AttemptUnknown
             | Self::HookUnknown
             | Self::SwitchUnknown
+            | Self::TokenUnknown
             | Self::LimitUnknown
             | Self::WorkflowUnknown
             | Self::OperationUnknown => 404,
@@ -33,6 +34,7 @@ impl HttpStatus for requests::Code {
             | Self::MigrationImpossible
             | Self::SwitchesFull
             | Self::LimitsFull
+            | Self::TokensFull
             | Self::PlanChanged
             | Self::ApprovalExpired
             | Self::ApprovalMissing
@@ -72,9 +74,10 @@ impl HttpStatus for Code {
             | Self::IdempotencyKeyInvalid
             | Self::LastEventIdInvalid
             | Self::PathInvalid
-            | Self::QueryInvalid => 400,
-            Self::SignatureInvalid => 401,
-            Self::HookUnverified | Self::OriginRefused => 403,
+            | Self::QueryInvalid
+            | Self::ReasonInvalid => 400,
+            Self::SignatureInvalid | Self::TokenInvalid | Self::TokenMissing => 401,
+            Self::HookUnverified | Self::OriginRefused | Self::ScopeMissing => 403,
             Self::DeadLetterUnknown | Self::RouteUnknown | Self::SupervisionOff | Self::WorkerUnknown => 404,
             Self::MethodNotAllowed => 405,
             Self::BodyTimeout => 408,
@@ -83,6 +86,7 @@ impl HttpStatus for Code {
             Self::MediaTypeUnsupported => 415,
             Self::HostRefused => 421,
             Self::BodyInvalid | Self::HookUnmapped | Self::ServicesInvalid | Self::SimulationTooLarge => 422,
+            Self::RateLimited => 429,
             Self::InternalError => 500,
             Self::NotReady | Self::SupervisorStopped | Self::TooManyStreams => 503,
         }

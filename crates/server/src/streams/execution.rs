@@ -72,9 +72,16 @@ impl Following {
     /// Follows an execution after an entry of its history; an execution or an entry that is not there is refused.
     pub(crate) async fn open(app: App, id: ExecutionId, after: u64) -> Result<Self, Problem> {
         let listener = app.streams.listen(&app.engine, Interest::Execution(id))?;
-        let Followed { sequence, status, .. } = app.engine.follow(id, after, PageLimit { rows: 0, bytes: 0 }).await?;
+        let Followed { sequence, status, .. } = app
+            .engine
+            .read()
+            .follow(id, after, PageLimit { rows: 0, bytes: 0 })
+            .await?;
         if after > sequence {
-            let detail = format!("the history of `{id}` ends at {sequence}, so no client can have seen {after}");
+            let detail = format!(
+                "the history of `{id}` ends at {sequence}, so there is no event {after}; send the `id` of the last \
+                 event that you received"
+            );
             return Err(Problem::new(Code::LastEventIdInvalid, detail));
         }
         Ok(Self {
@@ -146,7 +153,7 @@ impl Following {
             status,
             sequence,
             entries,
-        } = self.app.engine.follow(self.id, self.after, PAGE).await?;
+        } = self.app.engine.read().follow(self.id, self.after, PAGE).await?;
         let mut text = String::new();
         for entry in entries {
             self.after = entry.sequence;
@@ -175,7 +182,7 @@ impl Following {
 
     /// The execution as it is now.
     async fn execution(&self) -> Result<wire::Execution, Refusal> {
-        self.app.engine.execution(self.id).await
+        self.app.engine.read().execution(self.id).await
     }
 
     /// Takes the hints that wait: which actions are to be sent. In the beginning, and when hints were missed, those are all that
@@ -189,7 +196,7 @@ impl Following {
         }
         if lagged || !self.is_begun {
             self.is_begun = true;
-            self.changed.extend(self.app.engine.open_actions(self.id).await?);
+            self.changed.extend(self.app.engine.read().open_actions(self.id).await?);
         }
         for hint in hints {
             match hint {
@@ -215,7 +222,7 @@ impl Following {
     }
 
     async fn action(&self, text: &mut String, id: ActionId) -> Result<(), Refusal> {
-        match self.app.engine.action(id).await {
+        match self.app.engine.read().action(id).await {
             Ok(view) => sse::event(text, "action", None, &view),
             // What is gone by now needs no showing.
             Err(Refusal {

@@ -58,7 +58,7 @@ impl Streams {
     /// Listens from now on: whatever changes after this is heard, or it is heard that something was missed.
     fn listen(&self, engine: &Handle, interest: Interest) -> Result<Listener, Problem> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            let detail = format!("{} streams are open already; close one, or try again later", self.most);
+            let detail = format!("{} streams are already open; close one, or try again later", self.most);
             return Err(Problem::new(Code::TooManyStreams, detail));
         };
         Ok(Listener::new(&self.hub, engine, interest, place))

@@ -210,7 +210,7 @@ fn queries() -> Vec<Line> {
             request("GET", "/v1/executions?cursor=deadbeefdeadbeefdeadbeef", &[], b""),
             "cursor-invalid",
             "?cursor",
-            &["begin without one"],
+            &["start without a cursor"],
         ),
         of(
             "SQL as a filter",
@@ -276,7 +276,7 @@ fn messages(closed: &str) -> Vec<Line> {
             to(closed, "PAY"),
             409,
             "execution-closed",
-            &["is cancelled", "start another one"],
+            &["is cancelled", "start a new execution"],
         ),
         of(
             "a message to nobody",
@@ -317,7 +317,7 @@ fn pages() -> Vec<Line> {
             &[JSON, origin],
             403,
             "origin-refused",
-            &["`https://evil.example`", "the server that it came from"],
+            &["`https://evil.example`", "a page of this server"],
         ),
         of(
             "a page's form, which asks nobody first",
@@ -335,7 +335,7 @@ fn pages() -> Vec<Line> {
             ],
             421,
             "host-refused",
-            &["`evil.example:7400`", "configured in `hosts`"],
+            &["`evil.example:7400`", "add the name to `hosts`"],
         ),
     ]
 }

@@ -12,13 +12,12 @@ use crate::Code;
 use crate::problem::HttpStatus as _;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 45] = [
+const ELSEWHERE: [(&str, &str); 52] = [
     ("approval-expired", "the engine's tests of operations"),
     ("approval-missing", "the engine's tests of operations"),
     ("operation-unknown", "operations"),
     ("plan-changed", "operations"),
     ("proposals-full", "operations"),
-    ("role-missing", "the engine's tests of operations"),
     ("self-approval", "operations"),
     ("workflow-unknown", "operations"),
     ("attempt-superseded", "runners"),
@@ -39,7 +38,12 @@ const ELSEWHERE: [(&str, &str); 45] = [
     ("not-ready", "edges"),
     ("operation-refused", "workers"),
     ("overloaded", "faulty"),
+    ("rate-limited", "access"),
+    ("reason-invalid", "audit"),
+    ("reason-missing", "audit"),
     ("record-damaged", "the whole-product tests of files"),
+    ("role-missing", "access"),
+    ("scope-missing", "access"),
     ("scope-unknown", "the whole-product tests of switches"),
     ("secret-unavailable", "hooks"),
     ("services-invalid", "workers"),
@@ -55,6 +59,9 @@ const ELSEWHERE: [(&str, &str); 45] = [
     ("supervision-off", "workers"),
     ("supervisor-stopped", "workers"),
     ("switches-full", "the engine's tests of switches"),
+    ("token-invalid", "access"),
+    ("token-missing", "access"),
+    ("tokens-full", "the engine's tests of tokens"),
     ("too-many-streams", "streams"),
     (
         "worker-leaving",
@@ -77,7 +84,7 @@ fn small() -> Plan {
             body_bytes: 10_000,
             ..plan.options
         },
-        approval: plan.approval,
+        ..Plan::default()
     }
 }
 
@@ -209,6 +216,10 @@ impl Scene {
             (
                 Code::SwitchUnknown,
                 world.get(&format!("/v1/kill-switches/swi_{nothing}")).await,
+            ),
+            (
+                Code::TokenUnknown,
+                world.command(&format!("/v1/tokens/tok_{nothing}/revoke")).await,
             ),
             (
                 Code::LimitUnknown,

@@ -13,13 +13,16 @@ use super::client::Reply;
 use crate::openapi::document;
 
 /// Codes of problems that no route causes: the path or the method is unknown, or the guard refused before.
-const OUTSIDE: [&str; 6] = [
+const OUTSIDE: [&str; 9] = [
     "route-unknown",
     "method-not-allowed",
     "host-refused",
     "origin-refused",
     "internal-error",
     "supervision-off",
+    "token-missing",
+    "token-invalid",
+    "rate-limited",
 ];
 
 /// Compiled schemas by where they are.

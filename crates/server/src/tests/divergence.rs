@@ -223,7 +223,7 @@ async fn states_of_the_past_are_mapped_too() {
     assert_eq!(divergence["sequence"], 1);
     assert_eq!(
         divergence["detail"],
-        "after the start it was in `closed`, which has no counterpart in that version; map it with `states` (`--state OLD=NEW`)"
+        "after the start it was in `closed`, which does not exist in that version; map it with `states` (`--state OLD=NEW`)"
     );
     let mapped = check(&world, &id, json!({"closed": "shut"})).await;
     assert_eq!((&mapped["divergence"], &mapped["replayed"]), (&Value::Null, &json!(5)));

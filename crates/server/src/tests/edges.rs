@@ -14,8 +14,8 @@ use tracing::field::{Field, Visit};
 
 use super::client::{exchange, read, request};
 use super::world::{ORDER, World};
+use crate::access::guard::Hosts;
 use crate::app::{App, Settings};
-use crate::guard::Hosts;
 use crate::routes;
 
 const HEAD: &str =
@@ -139,6 +139,7 @@ async fn panicking(world: &World) -> std::net::SocketAddr {
         store: String::new(),
         is_loopback: true,
         streams: 1,
+        auth: crate::Auth::default(),
     };
     let (_, closing) = watch::channel(false);
     let app = App::new(world.handle.clone(), settings, closing);

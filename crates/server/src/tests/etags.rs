@@ -53,7 +53,7 @@ async fn a_machine_that_must_not_be_there_yet_is_made_once() {
         missing.problem("precondition-failed")["detail"]
             .as_str()
             .unwrap()
-            .contains("machine `order` is not there")
+            .contains("machine `order` does not exist")
     );
     world.apply_if(ORDER, "If-None-Match", "*").await.expect(201);
     let again = world.apply_if(&order("Another"), "If-None-Match", "*").await;

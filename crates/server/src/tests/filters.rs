@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::world::{DOOMED, ORDER, World};
 
 /// A text as a query parameter.
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     text.bytes()
         .fold(String::new(), |encoded, byte| format!("{encoded}%{byte:02X}"))
 }

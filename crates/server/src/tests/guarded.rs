@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::client::exchange;
 use super::world::{ORDER, Plan, World};
-use crate::{Error, Options, Server};
+use crate::{Auth, Error, Mode, Options, Server};
 
 #[tokio::test]
 async fn requests_to_foreign_hosts_are_refused_everywhere() {
@@ -126,6 +126,17 @@ async fn listening_off_loopback_is_refused() {
         let error = bound.err().unwrap();
         assert!(matches!(error, Error::NotLoopback { .. }), "{error}");
         assert!(error.to_string().contains("authentication"), "{error}");
+        let auth = Auth {
+            mode: Mode::Token,
+            ..Auth::default()
+        };
+        let asking = Options {
+            listen,
+            auth,
+            ..Options::default()
+        };
+        let error = Server::bind(asking, world.handle.clone()).await.err().unwrap();
+        assert!(matches!(error, Error::PlainText { .. }), "{error}");
     }
 }
 

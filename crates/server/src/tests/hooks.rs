@@ -1,7 +1,7 @@
 //! Inbound webhooks: believed only with a right signature, taken once, mapped as the machine says.
 
 use serde_json::{Value, json};
-use sprag_core::signature::{Secret, SignedMessage};
+use sprag_core::integrity::signature::{Secret, SignedMessage};
 
 use super::client::Reply;
 use super::world::{SECRETS, World};

@@ -149,7 +149,7 @@ async fn a_cursor_with_a_right_checksum_and_a_wrong_position_is_refused() {
         ("actions", "/v1/actions"),
         ("dead-letters", "/v1/dead-letters"),
     ] {
-        let forged = crate::cursor::encode(list, "exe_nonsense");
+        let forged = crate::request::cursor::encode(list, "exe_nonsense");
         world
             .get(&format!("{path}?cursor={forged}"))
             .await
@@ -163,7 +163,7 @@ async fn query_parameters_are_known_single_and_readable() {
     let table = [
         ("/v1/executions?sttaus=running", "?sttaus", "did you mean `status`?"),
         ("/v1/executions?zzzzzzzz=1", "?zzzzzzzz", "known are `machine`"),
-        ("/v1/executions?status=runing", "?status", "none of `running`"),
+        ("/v1/executions?status=runing", "?status", "not one of `running`"),
         ("/v1/executions?limit=0", "?limit", "from 1 to 1000"),
         ("/v1/executions?limit=1001", "?limit", "from 1 to 1000"),
         ("/v1/executions?limit=-1", "?limit", "`-1`"),

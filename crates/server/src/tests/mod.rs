@@ -1,5 +1,7 @@
 //! The API over real sockets, with a real engine behind it.
 
+mod access;
+mod audit;
 mod bad_input;
 mod client;
 mod codes;

@@ -14,7 +14,7 @@ use sprag_store::Memory;
 
 use super::streams::Stream;
 use super::world::{ORDER, Plan, World, engine};
-use crate::{HttpPeers, Options};
+use crate::{Auth, HttpPeers, Options, first_token};
 
 /// Before nodes that do not find each other count as lost.
 pub(super) const GUARD: Duration = Duration::from_mins(1);
@@ -35,6 +35,11 @@ impl Shared {
 
     /// One more node.
     async fn node(&self, number: u64) -> World {
+        self.node_with(number, Auth::default()).await
+    }
+
+    /// One more node, which asks its callers like this.
+    async fn node_with(&self, number: u64, auth: Auth) -> World {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let listen: SocketAddr = free.local_addr().unwrap();
         drop(free);
@@ -49,7 +54,11 @@ impl Shared {
         let builder = engine(Box::new(self.memory.clone()), Arc::new(self.memory.clone()));
         let plan = Plan::default();
         let plan = Plan {
-            options: Options { listen, ..plan.options },
+            options: Options {
+                listen,
+                auth,
+                ..plan.options
+            },
             ..plan
         };
         let builder = builder.member(options, nodes).peers(Arc::new(HttpPeers::new()));
@@ -89,6 +98,40 @@ pub(super) async fn pair() -> (Shared, World, World) {
         cluster(world, |cluster| is_spread(cluster, &[4, 4])).await;
     }
     (shared, one, two)
+}
+
+/// Two nodes that ask their callers, and the token that creates the others.
+pub(super) async fn guarded_pair(auth: Auth) -> (Shared, World, World, String) {
+    let shared = Shared::new();
+    let one = shared.node_with(1, auth.clone()).await;
+    let two = shared.node_with(2, auth).await;
+    let look = async {
+        let mut admin = None;
+        loop {
+            for world in [&one, &two] {
+                // Only the node that decides creates it.
+                if let Ok(Some(token)) = first_token(&world.handle).await {
+                    admin = Some(token);
+                }
+            }
+            let Some(token) = &admin else { continue };
+            let bearer = format!("Bearer {token}");
+            let mut spread = 0;
+            for world in [&one, &two] {
+                let reply = world
+                    .send("GET", "/v1/system", &[("Authorization", &bearer)], b"")
+                    .await;
+                spread += usize::from(reply.status == 200 && is_spread(&reply.json()["cluster"], &[4, 4]));
+            }
+            if spread == 2 {
+                return token.clone();
+            }
+        }
+    };
+    let admin = tokio::time::timeout(GUARD, look)
+        .await
+        .expect("the nodes find each other");
+    (shared, one, two, admin)
 }
 
 fn keyed(number: u32) -> Value {

@@ -236,7 +236,7 @@ async fn one_backup_at_a_time() {
     let engine = engine(Box::new(store.writer), Arc::new(slow));
     let world = World::before(engine, Plan::default(), folder).await;
     let handle = world.handle.clone();
-    let first = tokio::spawn(async move { handle.backup().await });
+    let first = tokio::spawn(async move { handle.operate().backup(&sprag_engine::Asker::default()).await });
     tokio::task::spawn_blocking(move || was_asked.recv().unwrap())
         .await
         .unwrap();

@@ -11,9 +11,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 
 use super::world::World;
+use crate::access::guard::Hosts;
 use crate::app::{App, Settings};
-use crate::guard::Hosts;
-use crate::polls;
+use crate::nodes::polls;
 
 /// A node that answers a poll when it is told to, and tells which attempts it is given back.
 #[derive(Clone)]
@@ -76,5 +76,6 @@ fn settings() -> Settings {
         store: "memory".to_owned(),
         is_loopback: true,
         streams: 1,
+        auth: crate::Auth::default(),
     }
 }

@@ -186,7 +186,12 @@ async fn what_comes_back_is_stored_without_the_secrets_that_were_given() {
     for (what, shown) in [("action", &done), ("history", &history)] {
         assert!(!shown.to_string().contains(secret), "{what}: {shown}");
     }
-    let backup = world.handle.backup().await.unwrap();
+    let backup = world
+        .handle
+        .operate()
+        .backup(&sprag_engine::Asker::default())
+        .await
+        .unwrap();
     let mut stored = Vec::new();
     std::io::Read::read_to_end(&mut std::io::BufReader::new(backup), &mut stored).unwrap();
     assert!(

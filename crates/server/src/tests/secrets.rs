@@ -30,29 +30,29 @@ async fn a_stored_definition_that_breaks_the_rules_dies_with_what_to_change_and_
         (
             "fail",
             json!({"message": "{{secrets.hook | reverse}}"}),
-            "must stand alone",
+            "must be used unchanged",
         ),
-        ("fail", json!({"message": "{{secrets.hook}}"}), "takes no secret here"),
-        ("fail", json!({"type": "{{secrets.hook}}"}), "takes no secret here"),
+        ("fail", json!({"message": "{{secrets.hook}}"}), "accepts no secret here"),
+        ("fail", json!({"type": "{{secrets.hook}}"}), "accepts no secret here"),
         (
             "relay",
             json!({"message": "{{secrets.hook | upper}}"}),
-            "must stand alone",
+            "must be used unchanged",
         ),
         (
             "relay",
             json!({"message": "{{[secrets.hook, 1] | join('-')}}"}),
-            "must stand alone",
+            "must be used unchanged",
         ),
         (
             "relay",
             json!({"message": "{{'yes' if secrets.hook > 'w' else 'no'}}"}),
-            "must stand alone",
+            "must be used unchanged",
         ),
         (
             "relay",
             json!({"message": "x", "costEstimate": "{{secrets.hook}}"}),
-            "takes no secret here",
+            "accepts no secret here",
         ),
     ] {
         let world = World::start().await;

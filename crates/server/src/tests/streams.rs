@@ -281,7 +281,10 @@ async fn there_are_so_many_streams_and_no_more() {
     let refused = world.get("/v1/stream").await;
     let problem = refused.problem("too-many-streams");
     assert!(
-        problem["detail"].as_str().unwrap().starts_with("1 streams are open"),
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .starts_with("1 streams are already open"),
         "{problem}"
     );
     assert_eq!(refused.header("retry-after"), Some("1"));

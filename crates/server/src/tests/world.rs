@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sprag_core::action::{Attempt, BoxFuture, ConfigProblem, Outcome, Runner};
 use sprag_core::clock::System;
+use sprag_core::integrity::audit::VerbSet;
 use sprag_core::operation::approval::Policy;
 use sprag_core::time::Timestamp;
 use sprag_engine::{Builder, Engine, Handle, Limits, Requirements, SecretSource};
@@ -157,6 +158,8 @@ pub(super) struct Plan {
     pub(super) limits: Limits,
     pub(super) approval: Policy,
     pub(super) options: Options,
+    /// The verbs of the audit that must have a reason.
+    pub(super) reasons: VerbSet,
 }
 
 impl Default for Plan {
@@ -165,6 +168,7 @@ impl Default for Plan {
         Self {
             limits: Limits::default(),
             approval: Policy::default(),
+            reasons: VerbSet::default(),
             options: Options {
                 listen,
                 store: "sqlite".to_owned(),
@@ -207,10 +211,12 @@ impl World {
             limits,
             approval,
             options,
+            reasons,
         } = plan;
         let engine = engine.options(sprag_engine::Options {
             limits,
             approval,
+            reasons,
             ..sprag_engine::Options::default()
         });
         let engine = engine.start().unwrap_or_else(|error| panic!("{}", error.0));

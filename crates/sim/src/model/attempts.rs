@@ -1,4 +1,4 @@
-//! Attempts: each recorded, each after the last one ended, each ended as somebody reported.
+//! Attempts: each recorded, each after the last one ended, each ended as a runner reported.
 
 use sprag_core::action::error::kind;
 use sprag_core::action::{Action, AttemptRecord, Definition, Failure, OnUnknown, Outcome, Status, Verdict};

@@ -154,6 +154,7 @@ impl Model {
             | Mutation::InsertJobItem(_)
             | Mutation::DeleteJobItems { .. }
             | Mutation::DeleteJob(_)
+            | Mutation::InsertAudit(_)
             | Mutation::InsertCatalogVersion(_)
             | Mutation::PutPlan(_)
             | Mutation::ExpectNewest { .. } => Ok(()),
@@ -192,7 +193,7 @@ impl Model {
             }
             // Until when the lane believes its clock.
             Mutation::PutFact(fact) if fact.kind == records::FactKind::Mark && fact.key == "clock" => Ok(()),
-            // Nobody in the simulated world switches, overrides or lets anything go.
+            // No client in the simulated world switches, overrides or lets anything go.
             Mutation::PutFact(_) | Mutation::DeleteFact { .. } | Mutation::DeleteExecution(_) => Err(Violation::new(
                 Invariant::AcknowledgedKept,
                 format!("nobody asked for {mutation:?}"),

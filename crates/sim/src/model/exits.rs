@@ -98,7 +98,7 @@ impl Model {
     }
 
     fn check_one_at_a_time(&self, execution: ExecutionId) -> Checked {
-        use sprag_core::schedule::Overlap;
+        use sprag_core::time::schedule::Overlap;
         let open = self.actions.iter().filter(|(_, known)| {
             let action = &known.action;
             action.origin.execution == execution

@@ -43,7 +43,7 @@ impl Expected {
     }
 }
 
-/// What must follow a failed attempt that nobody cancelled.
+/// What must follow a failed attempt that was not cancelled.
 pub(super) fn expected(failed: &Failed<'_>) -> Expected {
     let Failed { policy, failure, .. } = failed;
     let asks_person = failed.verdict == Verdict::Unknown && failed.on_unknown == OnUnknown::Review;

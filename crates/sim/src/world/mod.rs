@@ -14,7 +14,7 @@ use sprag_core::action::error::kind;
 use sprag_core::action::{ActionError, Done, Failure, Outcome, ResultEvent};
 use sprag_core::ids::{ActionId, AttemptId};
 use sprag_core::time::Timestamp;
-use sprag_engine::limits::Statement;
+use sprag_engine::limits::LimitDemand;
 use sprag_engine::requests::AttemptRef;
 use sprag_engine::{AttemptJob, Task};
 
@@ -118,8 +118,8 @@ pub(crate) struct World {
     pub ledger: Vec<Effect>,
     /// What was reported of each attempt.
     pub reports: BTreeMap<AttemptId, Vec<Outcome>>,
-    /// What nodes have said to the homes of limits, with the node that said it.
-    pub statements: Vec<(u64, Statement)>,
+    /// What nodes have said to limit owners, with the node that said it.
+    pub statements: Vec<(u64, LimitDemand)>,
     /// The attempts that began. To ask what became of one is not to begin it.
     pub started: BTreeSet<AttemptId>,
     /// Until when programs were told that attempts are theirs.
@@ -438,7 +438,7 @@ impl World {
         }
     }
 
-    /// Somebody asked the attempt to stop: it does, or it does not listen.
+    /// The attempt was asked to stop: it does, or it does not listen.
     pub(crate) fn cancel(&mut self, life: u64, attempt: AttemptRef) {
         let listens = self.random.chance(1, 2);
         let Some(known) = self
@@ -471,7 +471,7 @@ impl World {
     pub(crate) fn abandon(&mut self, life: u64, attempt: AttemptId) {
         let is_theirs = |known: &UnderWay| known.life != life;
         if self.under_way.get(&attempt).is_some_and(is_theirs) {
-            // A program continues until it is told, and so does another process, which nobody here reaches.
+            // A program continues until it is told, and so does another process, which this one cannot reach.
             return;
         }
         self.drop_attempt(attempt, 0);
@@ -515,7 +515,7 @@ impl World {
         self.ledger.iter().any(|effect| effect.attempt == attempt)
     }
 
-    /// What became of an attempt of an earlier process: the truth, or that nobody can say.
+    /// What became of an attempt of an earlier process: the truth, or that it is unknown.
     fn settle(&mut self, life: u64, job: &AttemptJob) {
         let attempt = job.attempt;
         let crashed = || Failure::new(ActionError::new(kind::CRASHED, "the process died"));

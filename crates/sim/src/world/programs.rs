@@ -13,7 +13,7 @@ use super::{Event, LATE_MILLIS, UnderWay, World};
 
 /// The life of what no process of the engine carries out.
 pub(super) const OUTSIDE: u64 = 0;
-/// How long a program waits before it asks again what nobody answered, in milliseconds.
+/// How long a program waits before it asks again what got no answer, in milliseconds.
 const AGAIN_MILLIS: u64 = 700;
 
 impl World {
@@ -67,7 +67,7 @@ impl World {
             },
         );
         if !self.is_calm && self.random.chance(1, 6) {
-            // The program dies: what it did may arrive, but nobody says so.
+            // The program dies: what it did may arrive, but it does not report it.
             if self.random.chance(1, 2) {
                 let when = self.random.below(LATE_MILLIS);
                 self.arrive_after(when, attempt);
@@ -93,19 +93,19 @@ impl World {
         self.after(every.max(1), Event::Beat(attempt));
     }
 
-    /// A program heard that its attempt is nobody's: it stops. What left may still arrive.
+    /// A program heard that it does not hold its attempt any more: it stops. What left may still arrive.
     pub(crate) fn let_go(&mut self, attempt: AttemptId) {
         self.drop_attempt(attempt, 0);
     }
 
-    /// Nobody answered a heartbeat: the program asks again.
+    /// A heartbeat got no answer: the program asks again.
     pub(crate) fn beat_again(&mut self, attempt: AttemptRef) {
         if self.under_way.contains_key(&attempt.attempt) {
             self.after(AGAIN_MILLIS, Event::Beat(attempt));
         }
     }
 
-    /// Nobody answered how it ended: the program says it again.
+    /// An outcome got no answer: the program sends it again.
     pub(crate) fn say_again(&mut self, attempt: AttemptRef, outcome: Outcome) {
         self.after(AGAIN_MILLIS, Event::Finish { attempt, outcome });
     }

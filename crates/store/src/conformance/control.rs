@@ -60,11 +60,14 @@ fn facts_are_kept_apart_by_kind_and_listed_by_key(subject: &dyn Subject) -> Resu
         fact(FactKind::Switch, "b", "1"),
         fact(FactKind::Switch, "a", "2"),
         fact(FactKind::Mark, "a", "3"),
+        fact(FactKind::Token, "a", "4"),
     ];
     store.commit(&facts.clone().map(Mutation::PutFact))?;
-    let [b, a, mark] = facts;
+    let [b, a, mark, token] = facts;
     assert_eq!(store.lane.facts(FactKind::Switch)?, [a, b]);
     assert_eq!(store.lane.facts(FactKind::Mark)?, [mark]);
+    assert_eq!(store.lane.facts(FactKind::Token)?, [token.clone()]);
+    assert_eq!(store.reader.fact(FactKind::Token, "a")?, Some(token));
     assert_eq!(store.lane.facts(FactKind::Restored)?, []);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use super::Subject;
 use super::fixtures::{Opened, SHARD, at};
-use super::random::Random;
+use super::random::{Random, everything};
 use crate::records::FactKind;
 use crate::traits::{Error, Fence, LaneStore, Mutation, OpenAction, SCAN_MAX};
 
@@ -74,7 +74,7 @@ fn commit(random: &mut Random, left: &mut Opened, right: &mut Opened, place: &st
 
 fn compare_lanes(random: &mut Random, left: &mut Opened, right: &mut Opened, place: &str) -> Result<(), Error> {
     let (left, right) = (&mut left.lane, &mut right.lane);
-    let wanted = Random::everything();
+    let wanted = everything();
     same(&left.load(&wanted)?, &right.load(&wanted)?, place, &"load");
     same(&left.last_run()?, &right.last_run()?, place, &"last life");
     same(&left.queues(SHARD)?, &right.queues(SHARD)?, place, &"lines");

@@ -3,6 +3,7 @@
 //! A backend implements [`Subject`] and runs the groups of checks, each on a store of its own, and the differential
 //! test against [`crate::Memory`]. A check fails by panicking or by returning the store's error.
 
+mod audit;
 mod conditions;
 mod control;
 mod dead_letters;
@@ -21,6 +22,7 @@ mod refusals;
 mod texts;
 mod values;
 
+pub use audit::AUDIT;
 pub use control::CONTROL;
 pub use dead_letters::DEAD_LETTERS;
 pub use differential::differential;

@@ -173,7 +173,7 @@ impl Random {
     }
 
     fn fact_or_delete(&mut self) -> Mutation {
-        let kind = FactKind::ALL[usize::from(self.byte(4))];
+        let kind = FactKind::ALL[usize::from(self.byte(5))];
         let key = self.text(&LINES);
         if self.once_in(3) {
             return Mutation::DeleteFact { kind, key };
@@ -255,32 +255,6 @@ impl Random {
         }
     }
 
-    /// All that can be loaded.
-    pub(super) fn everything() -> Wanted {
-        let executions: Vec<_> = (0..EXECUTIONS).map(|number| execution(number).id).collect();
-        let pairs = |left: &[&str], right: &[&str]| -> Vec<(String, String)> {
-            left.iter()
-                .flat_map(|one| right.iter().map(|other| ((*one).to_owned(), (*other).to_owned())))
-                .collect()
-        };
-        Wanted {
-            keys: pairs(&MACHINES, &KEYS),
-            actions: (0..ACTIONS)
-                .map(|number| action(&execution(number % EXECUTIONS), 1_000 + number).id)
-                .collect(),
-            receipts: executions
-                .iter()
-                .flat_map(|id| MESSAGES.map(|message| (*id, message.to_owned())))
-                .collect(),
-            newest: MACHINES.map(str::to_owned).to_vec(),
-            versions: versions().map(|version| (version.machine, version.version)).collect(),
-            version_by_digest: versions().map(|version| (version.machine, version.digest)).collect(),
-            idempotency: (0..SCOPES).map(|number| idempotency(number, 0).scope).collect(),
-            executions,
-            ..Wanted::default()
-        }
-    }
-
     pub(super) fn line(&mut self) -> String {
         self.text(&LINES)
     }
@@ -359,5 +333,31 @@ impl Random {
             error_kind: self.maybe(|random| random.text(&ERRORS)),
             page: self.page(Self::action_id),
         }
+    }
+}
+
+/// All that can be loaded.
+pub(super) fn everything() -> Wanted {
+    let executions: Vec<_> = (0..EXECUTIONS).map(|number| execution(number).id).collect();
+    let pairs = |left: &[&str], right: &[&str]| -> Vec<(String, String)> {
+        left.iter()
+            .flat_map(|one| right.iter().map(|other| ((*one).to_owned(), (*other).to_owned())))
+            .collect()
+    };
+    Wanted {
+        keys: pairs(&MACHINES, &KEYS),
+        actions: (0..ACTIONS)
+            .map(|number| action(&execution(number % EXECUTIONS), 1_000 + number).id)
+            .collect(),
+        receipts: executions
+            .iter()
+            .flat_map(|id| MESSAGES.map(|message| (*id, message.to_owned())))
+            .collect(),
+        newest: MACHINES.map(str::to_owned).to_vec(),
+        versions: versions().map(|version| (version.machine, version.version)).collect(),
+        version_by_digest: versions().map(|version| (version.machine, version.digest)).collect(),
+        idempotency: (0..SCOPES).map(|number| idempotency(number, 0).scope).collect(),
+        executions,
+        ..Wanted::default()
     }
 }

@@ -277,7 +277,8 @@ fn the_open_work_of_many_executions_is_read_at_once(subject: &dyn Subject) -> Re
     };
     let open = [Status::Scheduled, Status::Queued, Status::Running, Status::Retrying];
     let mut actions: Vec<Action> = (1..=12)
-        .map(|number| in_status(&one, number, open[number as usize % 4]))
+        .zip(open.into_iter().cycle())
+        .map(|(number, status)| in_status(&one, number, status))
         .collect();
     actions.push(in_status(&other, 20, Status::Queued));
     let ended = [Status::Succeeded, Status::Dead, Status::Cancelled];

@@ -12,6 +12,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +20,7 @@ use sprag_core::action::Status;
 use sprag_core::clock::Clock;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
+use sprag_core::integrity::audit::{Entry, Head};
 use sprag_core::operation::is_workflow_machine;
 use sprag_core::time::Timestamp;
 
@@ -33,9 +35,9 @@ use crate::records::{
     MachineVersion, Plan, ProcessRun, Scope, Timer, TimerKey,
 };
 use crate::traits::{
-    ActionQuery, Aged, CommitStore, Counted, DueAction, DuePlan, Error, ExecutionQuery, Fence, FileBytes, LaneReads,
-    Loaded, Mutation, OpenAction, PlanQuery, QueuedCount, Reader, Readers, ReadyKey, ReadyRef, Search, ShardId,
-    WaitingPlan, Wanted, first_after,
+    ActionQuery, Aged, AuditKey, CommitStore, Counted, DueAction, DuePlan, Error, ExecutionQuery, Fence, FileBytes,
+    LaneReads, Loaded, Mutation, OpenAction, PlanQuery, QueuedCount, Reader, Readers, ReadyKey, ReadyRef, Search,
+    ShardId, WaitingPlan, Wanted, first_after,
 };
 
 const SCHEDULED: u8 = Status::Scheduled as u8;
@@ -278,6 +280,10 @@ impl LaneReads for Memory {
         }))
     }
 
+    fn audit_heads(&mut self) -> Result<Vec<Head>, Error> {
+        Ok(self.state().audit_heads())
+    }
+
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {
         Ok(self.read_shard(shard, |state| {
             let all = state.all.idempotency.values();
@@ -462,6 +468,29 @@ impl Reader for Memory {
         let items = state.job_items.range((job, 0)..=(job, u64::MAX)).map(|(_, item)| item);
         let later = items.filter(|item| item.number > after.unwrap_or(0));
         listed(later, *limit, |item| item.number)
+    }
+
+    fn audit(&self, shard: Option<ShardId>, page: &Page<AuditKey>) -> Result<Paged<Entry, AuditKey>, Error> {
+        let state = self.state();
+        let after = page.after.unwrap_or(AuditKey::END);
+        let mut found: Vec<&Entry> = match shard {
+            Some(ShardId(shard)) => state
+                .audit
+                .range((shard, 0)..(shard, after.sequence))
+                .map(|(_, entry)| entry)
+                .collect(),
+            None => state
+                .audit
+                .values()
+                .filter(|entry| AuditKey::of(entry) < after)
+                .collect(),
+        };
+        found.sort_by_key(|entry| Reverse(AuditKey::of(entry)));
+        listed(found.into_iter(), page.limit, AuditKey::of)
+    }
+
+    fn audit_heads(&self) -> Result<Vec<Head>, Error> {
+        Ok(self.state().audit_heads())
     }
 
     fn catalog(&self, kind: CatalogKind, page: &Page<String>) -> Result<Paged<CatalogVersion, String>, Error> {

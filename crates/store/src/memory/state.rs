@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
+use sprag_core::integrity::audit::{Entry, Head};
 use sprag_core::time::Timestamp;
 
 use super::cluster::Cluster;
@@ -40,6 +41,7 @@ pub(super) struct State {
     pub(super) facts: BTreeMap<(FactKind, String), Fact>,
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) job_items: BTreeMap<(JobId, u64), JobItem>,
+    pub(super) audit: BTreeMap<(u32, u64), Entry>,
     pub(super) catalog: BTreeMap<(CatalogKind, String, u32), CatalogVersion>,
     pub(super) plans: BTreeMap<WorkflowId, Plan>,
 }
@@ -60,6 +62,7 @@ pub(super) enum Change {
     All(Vec<Change>),
     Job(JobId, Option<Job>),
     JobItem((JobId, u64), Option<JobItem>),
+    Audit((u32, u64), Option<Entry>),
     Catalog((CatalogKind, String, u32), Option<CatalogVersion>),
     Plan(WorkflowId, Option<Plan>),
     /// Several at once; the last is put in place first when they are taken back.
@@ -136,6 +139,11 @@ impl State {
                 Ok(Change::Several(keys.map(|key| Change::JobItem(key, None)).collect()))
             }
             Mutation::DeleteJob(id) => Ok(Change::Job(*id, None)),
+            Mutation::InsertAudit(record) => {
+                let key = (record.shard, record.sequence);
+                absent(&self.audit, &key)?;
+                Ok(Change::Audit(key, Some(record.clone())))
+            }
             Mutation::InsertCatalogVersion(record) => {
                 let key = (record.kind, record.name.clone(), record.version);
                 absent(&self.catalog, &key)?;
@@ -157,6 +165,13 @@ impl State {
             body: record.body.clone(),
             ..stored.clone()
         }
+    }
+
+    /// The newest entry of every chain, by shard.
+    pub(super) fn audit_heads(&self) -> Vec<Head> {
+        let mut heads: BTreeMap<u32, Head> = BTreeMap::new();
+        heads.extend(self.audit.values().map(|entry| (entry.shard, entry.head())));
+        heads.into_values().collect()
     }
 
     fn expect_newest(&self, machine: &str, version: u32) -> Result<Change, Error> {
@@ -278,6 +293,7 @@ impl State {
             }
             Change::Job(id, new) => Change::Job(id, swap(&mut self.jobs, id, new)),
             Change::JobItem(key, new) => Change::JobItem(key, swap(&mut self.job_items, key, new)),
+            Change::Audit(key, new) => Change::Audit(key, swap(&mut self.audit, key, new)),
             Change::Catalog(key, new) => Change::Catalog(key.clone(), swap(&mut self.catalog, key, new)),
             Change::Plan(id, new) => Change::Plan(id, swap(&mut self.plans, id, new)),
             Change::Several(changes) => {

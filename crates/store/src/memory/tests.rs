@@ -80,6 +80,11 @@ fn dead_letters_are_found_and_counted_by_what_they_have_in_common() -> Result<()
 }
 
 #[test]
+fn it_keeps_the_audit() -> Result<(), Error> {
+    conformance::run(conformance::AUDIT, Memory::default)
+}
+
+#[test]
 fn it_serves_jobs_and_searches() -> Result<(), Error> {
     conformance::run(conformance::JOBS, Memory::default)
 }

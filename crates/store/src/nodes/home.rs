@@ -13,6 +13,9 @@ impl Mutation {
     /// The shard that this writes to, when there are `shards` of them. A sign of life is in none: it is its process's
     /// own. Nor is what writes nothing.
     pub fn home(&self, shards: u32) -> Option<ShardId> {
+        if let Self::InsertAudit(entry) = self {
+            return Some(ShardId(entry.shard));
+        }
         self.slot().map(|slot| shard_of(slot, shards))
     }
 
@@ -39,7 +42,10 @@ impl Mutation {
             | Self::DeleteJobItems { .. }
             | Self::DeleteJob(_) => Slot::default(),
             // Whichever node takes a webhook call may write its answer: the record itself is the fence.
-            Self::PutRun(_) | Self::ExpectNewest { .. } | Self::InsertIdempotency(_) => return None,
+            // An entry of the audit names its shard.
+            Self::PutRun(_) | Self::ExpectNewest { .. } | Self::InsertIdempotency(_) | Self::InsertAudit(_) => {
+                return None;
+            }
         })
     }
 }

@@ -20,6 +20,7 @@ use super::errors::chain;
 use super::lanes::{self, CommitMark};
 use super::server;
 use super::session::Session;
+use crate::page::ReadKind;
 use crate::traits::Error;
 
 /// How long an answer may take: longer than the server lets any statement run.
@@ -38,9 +39,9 @@ const SETTINGS: &str = "\
     -c statement_timeout=5000 -c idle_in_transaction_session_timeout=2000 -c jit=off \
     -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=2";
 
-/// What a lane's session runs with. Its statements look up keys; planned once, while tables are still small, they would
-/// otherwise walk whole tables until they are analysed.
-const LANE_SETTINGS: &str = "\
+/// What the sessions of lanes and of reads by id run with. Their statements look up keys: one plan serves them all, and it
+/// uses the indexes although tables were small when it was made.
+const KEYED_SETTINGS: &str = "\
     -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_hashagg=off \
     -c plan_cache_mode=force_generic_plan";
 
@@ -59,8 +60,8 @@ pub(super) struct Target {
 pub(super) enum Role {
     /// The writer of a lane.
     Lane,
-    /// Questions.
-    Reader,
+    /// Reads of one kind.
+    Reader(ReadKind),
     /// Heartbeats, and who owns what.
     Member,
     /// A look at the server, and its schema.
@@ -268,11 +269,11 @@ fn refused(config: &Config, problem: &tokio_postgres::Error) -> String {
 fn configured(config: &Config, role: Role) -> Config {
     let mut config = config.clone();
     let given = config.get_options().unwrap_or_default();
-    let of_lane = match role {
-        Role::Lane => LANE_SETTINGS,
-        Role::Reader | Role::Member | Role::Opening => "",
+    let of_role = match role {
+        Role::Lane | Role::Reader(ReadKind::Point) => KEYED_SETTINGS,
+        Role::Reader(ReadKind::Scan) | Role::Member | Role::Opening => "",
     };
-    let options = format!("{given} {SETTINGS} {of_lane}");
+    let options = format!("{given} {SETTINGS} {of_role}");
     config.options(options.trim());
     config
 }
@@ -286,7 +287,7 @@ async fn prepare(
 ) -> Result<Option<CommitMark>, Error> {
     match role {
         Role::Opening => Ok(None),
-        Role::Reader => {
+        Role::Reader(_) => {
             session.run(READ_ONLY).await?;
             Ok(None)
         }

@@ -7,6 +7,7 @@
 mod actions;
 mod address;
 mod ahead;
+mod audit;
 mod catalog;
 mod columns;
 mod commit;

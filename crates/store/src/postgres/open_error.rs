@@ -8,7 +8,7 @@ use crate::traits::Error;
 #[non_exhaustive]
 pub enum OpenError {
     /// Nothing answers there, or it refuses this client.
-    #[error("`{address}` cannot be reached: {detail}; see that the server runs there and lets this user in")]
+    #[error("`{address}` cannot be reached: {detail}; check that the server runs there and accepts this user")]
     Unreachable {
         /// The database, without its password.
         address: String,
@@ -16,7 +16,7 @@ pub enum OpenError {
         detail: String,
     },
     /// The server must not be trusted with what it is given, or cannot keep it.
-    #[error("`{address}` is not used: {reason}")]
+    #[error("Sprag cannot use `{address}`: {reason}")]
     Unsuitable {
         /// The database.
         address: String,
@@ -40,7 +40,8 @@ pub enum OpenError {
     },
     /// A newer program wrote the database.
     #[error(
-        "`{address}` has schema {found}, this program knows {known}; run the newer program, or restore a dump taken before it"
+        "`{address}` has schema {found}, and this version of Sprag knows {known}; run the newer version, or restore \
+         a dump taken before it"
     )]
     NewerDatabase {
         /// The database.
@@ -60,20 +61,21 @@ pub enum OpenError {
     },
     /// Only a part of a database is there.
     #[error(
-        "a move into `{address}` was not finished; run the same `sprag migrate` again, and it continues where it was"
+        "a move into `{address}` was not finished; run the same `sprag migrate` again, and it continues where it \
+         stopped"
     )]
     Unfinished {
         /// The database.
         address: String,
     },
     /// The authorities cannot be read.
-    #[error("the file of authorities cannot be used: {detail}")]
+    #[error("Sprag cannot read the certificate authorities: {detail}")]
     Authorities {
         /// Which file, and why.
         detail: String,
     },
     /// A number of shards that no database has.
-    #[error("{shards} shards are not possible; choose 1 to {most}")]
+    #[error("{shards} shards are not possible; choose from 1 to {most}")]
     Shards {
         /// How many were wanted.
         shards: u32,

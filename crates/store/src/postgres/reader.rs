@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
+use sprag_core::integrity::audit::{Entry, Head};
 
 use super::link::{Link, Role, Target};
 use super::session::Session;
-use super::{actions, catalog, control, counts, executions, history, inbox, jobs, machines, plans, search, timers};
+use super::{
+    actions, audit, catalog, control, counts, executions, history, inbox, jobs, machines, plans, search, timers,
+};
 use crate::page::{Page, PageLimit, Paged, ReadKind};
 use crate::pool;
 use crate::records::{
@@ -19,8 +22,8 @@ use crate::records::{
     MachineVersion, Plan, Timer,
 };
 use crate::traits::{
-    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, OpenWork, PlanQuery, QueuedCount, Reader, Readers, Search,
-    WaitingPlan,
+    ActionQuery, AuditKey, Counted, Error, ExecutionQuery, FileBytes, OpenWork, PlanQuery, QueuedCount, Reader,
+    Readers, Search, ShardId, WaitingPlan,
 };
 
 /// Hands out the readers of a database. Clones share them. Each connects when it is first asked.
@@ -35,7 +38,7 @@ struct Shared {
 
 impl Pool {
     pub(super) fn new(target: &Arc<Target>) -> Result<Self, Error> {
-        let pool = pool::ReaderPool::new(|_| Link::new(Arc::clone(target), Role::Reader))?;
+        let pool = pool::ReaderPool::new(|kind| Link::new(Arc::clone(target), Role::Reader(kind)))?;
         Ok(Self {
             shared: Arc::new(Shared { pool }),
         })
@@ -63,8 +66,8 @@ impl Readers for Pool {
     fn snapshot(&self, _: &Fact) -> Result<File, Error> {
         Err(Error::Unsupported {
             remedy:
-                "this server remembers in PostgreSQL, which is backed up by its own tools; use `pg_dump`, or a base \
-                     backup with its log"
+                "this server stores its data in PostgreSQL, so there is no file to back up; use `pg_dump`, or a base \
+                 backup with its log"
                     .to_owned(),
         })
     }
@@ -157,6 +160,19 @@ impl Reader for PooledReader {
         })
     }
 
+    // One round trip: the execution is read beside its work, which is empty if it is closed.
+    fn execution_with_work(&self, id: ExecutionId, limit: PageLimit) -> Result<Option<(Execution, OpenWork)>, Error> {
+        let ids = [id];
+        self.ask(&async |session| {
+            let (found, timers, actions) = tokio::try_join!(
+                executions::get(session, &ids),
+                timers::of(session, &ids),
+                actions::open_work(session, &ids, limit)
+            )?;
+            Ok(found.into_iter().next().map(|row| (row, OpenWork { timers, actions })))
+        })
+    }
+
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error> {
         self.ask(&async |session| control::fact(session, kind, key).await)
     }
@@ -183,6 +199,17 @@ impl Reader for PooledReader {
 
     fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error> {
         self.ask(&async |session| jobs::items(session, job, page).await)
+    }
+
+    fn audit(&self, shard: Option<ShardId>, page: &Page<AuditKey>) -> Result<Paged<Entry, AuditKey>, Error> {
+        self.ask(&async |session| match shard {
+            Some(shard) => audit::chain(session, shard, page).await,
+            None => audit::list(session, page).await,
+        })
+    }
+
+    fn audit_heads(&self) -> Result<Vec<Head>, Error> {
+        self.ask(&async |session| audit::heads(session).await)
     }
 
     fn catalog(&self, kind: CatalogKind, page: &Page<String>) -> Result<Paged<CatalogVersion, String>, Error> {

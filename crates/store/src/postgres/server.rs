@@ -32,8 +32,8 @@ pub enum Unsuitable {
     Standby,
     /// It may lose what it confirmed.
     #[error(
-        "the server runs with `{setting}={value}` and may lose what it confirmed; set it to `on`, or add `unsafe=allow` to \
-         the URL if nothing in this database matters"
+        "the server runs with `{setting}={value}` and may lose confirmed commits; set it to `on`, or add \
+         `unsafe=allow` to the URL if the data does not matter"
     )]
     Unsafe {
         /// Which setting.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
+use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use super::ahead::{Ahead, Left, commit_once};
@@ -17,8 +18,8 @@ use super::lanes::CommitMark;
 use super::link::Link;
 use super::session::Session;
 use super::{
-    actions, catalog, control, executions, idempotency, inbox, jobs, machines, plans, receipts, retention, search,
-    shards, timers,
+    actions, audit, catalog, control, executions, idempotency, inbox, jobs, machines, plans, receipts, retention,
+    search, shards, timers,
 };
 use crate::page::{Page, Paged};
 use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
@@ -285,6 +286,10 @@ impl LaneReads for Writer {
         } else {
             Ok(None)
         }
+    }
+
+    fn audit_heads(&mut self) -> Result<Vec<Head>, Error> {
+        self.link.ask(&async |session| audit::heads(session).await)
     }
 
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {

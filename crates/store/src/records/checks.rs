@@ -3,6 +3,7 @@
 //! Numbers are stored as `i64`. `PostgreSQL` has no NUL in its texts, and no long text in an index. The one exception are
 //! the action ids and tags of definitions that were applied before names had a bound: `SQLite` keeps those it has.
 
+use sprag_core::integrity::audit::{Decision, Entry};
 use sprag_core::text::{INDEXED_BYTES_MAX, LINE_BYTES_MAX, is_storable};
 
 use crate::records::{
@@ -50,6 +51,7 @@ pub(crate) fn check(mutation: &Mutation) -> Result<(), Error> {
             detail.iter().try_for_each(|detail| text("detail", detail))
         }
         Mutation::DeleteJobItems { up_to, .. } => number("number", *up_to),
+        Mutation::InsertAudit(entry) => check_audit(entry),
         Mutation::InsertCatalogVersion(CatalogVersion { name, .. }) => indexed("name", name),
         Mutation::PutPlan(plan) => check_plan(plan),
     }
@@ -76,6 +78,23 @@ fn check_action(action: &Action) -> Result<(), Error> {
         .iter()
         .try_for_each(|print| indexed("fingerprint", print))?;
     action.tags.iter().try_for_each(|tag| text("tag", tag))
+}
+
+fn check_audit(entry: &Entry) -> Result<(), Error> {
+    let Decision {
+        principal,
+        verb,
+        target,
+        reason,
+        address,
+        refused,
+        before,
+        after,
+    } = &entry.decision;
+    let given = [reason, address, refused, before, after].into_iter().flatten();
+    let mut texts = [principal, verb, target].into_iter().chain(given);
+    texts.try_for_each(|given| text("text of the audit", given))?;
+    number("sequence", entry.sequence)
 }
 
 fn check_plan(plan: &Plan) -> Result<(), Error> {

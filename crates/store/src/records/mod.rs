@@ -125,7 +125,7 @@ pub struct Action {
     pub execution: ExecutionId,
     /// The machine's name.
     pub machine: String,
-    /// What the machine calls the action.
+    /// The name of the action in the machine.
     pub action_id: String,
     /// Which runner performs it.
     pub kind: String,
@@ -255,11 +255,13 @@ pub enum FactKind {
     Mark = 2,
     /// What a restore left to say, by its name.
     Restored = 3,
+    /// What callers show to the server, by its id.
+    Token = 4,
 }
 
 impl FactKind {
     /// All of them, by number.
-    pub const ALL: [Self; 4] = [Self::Switch, Self::Limit, Self::Mark, Self::Restored];
+    pub const ALL: [Self; 5] = [Self::Switch, Self::Limit, Self::Mark, Self::Restored, Self::Token];
 }
 
 /// One fact of the control shard: few, small, and true until it is put again or deleted.

@@ -24,7 +24,13 @@ impl Row for Execution {
             | Field::Priority
             | Field::RunAt
             | Field::Fingerprint
-            | Field::DiedAt => FieldValue::Absent,
+            | Field::DiedAt
+            | Field::Principal
+            | Field::Verb
+            | Field::Target
+            | Field::At
+            | Field::Shard
+            | Field::Refused => FieldValue::Absent,
         }
     }
 }
@@ -47,7 +53,16 @@ impl Row for Action {
             Field::DiedAt => self
                 .died_at
                 .map_or(FieldValue::Absent, |at| FieldValue::Number(at.as_millis())),
-            Field::Version | Field::Key | Field::State | Field::UpdatedAt => FieldValue::Absent,
+            Field::Version
+            | Field::Key
+            | Field::State
+            | Field::UpdatedAt
+            | Field::Principal
+            | Field::Verb
+            | Field::Target
+            | Field::At
+            | Field::Shard
+            | Field::Refused => FieldValue::Absent,
         }
     }
 }
@@ -71,7 +86,13 @@ impl Row for Job {
             | Field::Priority
             | Field::RunAt
             | Field::Fingerprint
-            | Field::DiedAt => FieldValue::Absent,
+            | Field::DiedAt
+            | Field::Principal
+            | Field::Verb
+            | Field::Target
+            | Field::At
+            | Field::Shard
+            | Field::Refused => FieldValue::Absent,
         }
     }
 }

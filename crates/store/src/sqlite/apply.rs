@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::errors::classify;
 use super::history::HistoryEnds;
 use super::{
-    actions, catalog, executions, facts, history, idempotency, inbox, jobs, lives, machines, plans, receipts,
+    actions, audit, catalog, executions, facts, history, idempotency, inbox, jobs, lives, machines, plans, receipts,
     retention, timers,
 };
 use crate::records::Execution;
@@ -101,6 +101,7 @@ fn one(connection: &Connection, ends: &mut HistoryEnds, mutation: &Mutation) -> 
         Mutation::InsertJobItem(record) => jobs::insert_item(connection, record),
         Mutation::DeleteJobItems { job, up_to } => jobs::delete_items(connection, *job, *up_to),
         Mutation::DeleteJob(id) => jobs::delete(connection, *id),
+        Mutation::InsertAudit(record) => audit::insert(connection, record),
         Mutation::InsertCatalogVersion(record) => catalog::insert(connection, record),
         Mutation::PutPlan(record) => plans::put(connection, record),
     }

@@ -5,6 +5,8 @@
 
 mod actions;
 mod apply;
+mod audit;
+mod audit_file;
 mod backup;
 mod bulk;
 mod catalog;
@@ -45,6 +47,7 @@ mod writer;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use audit_file::AuditFile;
 pub use migrations::{HEADER_BYTES, Migration, Schema, is_backup};
 pub(crate) use moved::MoveRecord;
 pub use open::{Options, Store, open, open_moved, open_without_log};

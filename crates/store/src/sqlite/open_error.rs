@@ -48,8 +48,9 @@ pub enum OpenError {
     },
     /// The newest commits are in a log that is not there.
     #[error(
-        "`{path}` was copied or moved without its write-ahead log `{path}-wal`, which holds its newest commits; put the log beside it, \
-         or restore a copy that `sprag backup` made; to continue without those commits, insist with `--store 'sqlite:{path}?log=lost'`",
+        "`{path}` was copied or moved without its write-ahead log `{path}-wal`, which holds its newest commits; put \
+         the log beside it, or restore a copy that `sprag backup` made; to continue without those commits, use \
+         `--store 'sqlite:{path}?log=lost'`",
         path = path.display()
     )]
     LogMissing {
@@ -58,8 +59,8 @@ pub enum OpenError {
     },
     /// What the database holds was moved to another.
     #[error(
-        "`{}` was moved to `{to}` at {at}: a server on this file would repeat every effect that is still to happen there; \
-         start it with `--store {to}`, or insist with `--store sqlite:{}?moved=allow` if that database is gone for good",
+        "`{}` was moved to `{to}` at {at}: a server on this file would repeat effects; start the server with \
+         `--store {to}`, or with `--store sqlite:{}?moved=allow` if you lost that database",
         path.display(),
         path.display()
     )]
@@ -73,7 +74,8 @@ pub enum OpenError {
     },
     /// A newer program wrote the database.
     #[error(
-        "`{}` has schema {found}, this program knows {known}; run the newer program, or restore a backup taken before it",
+        "`{}` has schema {found}, and this version of Sprag knows {known}; run the newer version, or restore a \
+         backup taken before it",
         path.display()
     )]
     NewerDatabase {
@@ -86,7 +88,8 @@ pub enum OpenError {
     },
     /// Locks and flushes cannot be trusted there.
     #[error(
-        "`{}` is on a network filesystem (`{kind}`), whose locks and flushes cannot be trusted; name a file on a local disk",
+        "`{}` is on a network filesystem (`{kind}`), whose locks and flushes are not reliable; name a file on a \
+         local disk",
         path.display()
     )]
     NetworkFilesystem {
@@ -120,7 +123,7 @@ pub enum OpenError {
         source: io::Error,
     },
     /// No room.
-    #[error("there is no room for `{}`; free space on its disk", path.display())]
+    #[error("the disk of `{}` is full; free space on it", path.display())]
     Full {
         /// The file.
         path: PathBuf,

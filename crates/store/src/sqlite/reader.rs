@@ -9,11 +9,14 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, WorkflowId};
+use sprag_core::integrity::audit::{Entry, Head};
 
 use super::backup::{self, Copying};
 use super::errors::classify;
 use super::keeper::OpenFile;
-use super::{actions, catalog, counts, executions, facts, history, inbox, jobs, machines, plans, search, timers};
+use super::{
+    actions, audit, catalog, counts, executions, facts, history, inbox, jobs, machines, plans, search, timers,
+};
 use crate::page::{Page, Paged, ReadKind};
 use crate::pool::ReaderPool;
 use crate::records::{
@@ -21,8 +24,8 @@ use crate::records::{
     MachineVersion, Plan, Timer,
 };
 use crate::traits::{
-    ActionQuery, Counted, Error, ExecutionQuery, FileBytes, PlanQuery, QueuedCount, Reader, Readers, Search,
-    WaitingPlan,
+    ActionQuery, AuditKey, Counted, Error, ExecutionQuery, FileBytes, PlanQuery, QueuedCount, Reader, Readers, Search,
+    ShardId, WaitingPlan,
 };
 
 /// Hands out the readers of a file. Clones share them.
@@ -186,6 +189,17 @@ impl Reader for ReadConnection {
 
     fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error> {
         self.read(|connection| jobs::items(connection, job, page))
+    }
+
+    fn audit(&self, shard: Option<ShardId>, page: &Page<AuditKey>) -> Result<Paged<Entry, AuditKey>, Error> {
+        self.read(|connection| match shard {
+            Some(shard) => audit::chain(connection, shard, page),
+            None => audit::list(connection, page),
+        })
+    }
+
+    fn audit_heads(&self) -> Result<Vec<Head>, Error> {
+        self.read(audit::heads)
     }
 
     fn catalog(&self, kind: CatalogKind, page: &Page<String>) -> Result<Paged<CatalogVersion, String>, Error> {

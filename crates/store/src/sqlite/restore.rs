@@ -48,7 +48,7 @@ pub enum Existing {
 #[non_exhaustive]
 pub enum RestoreError {
     /// There is no such backup.
-    #[error("there is no backup at `{}`", path.display())]
+    #[error("there is no backup at `{}`; check the file name", path.display())]
     Missing {
         /// The backup.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum RestoreError {
         path: PathBuf,
     },
     /// A database is there already.
-    #[error("there is a database at `{}`; name another file, or say that it is to be replaced", path.display())]
+    #[error("a database already exists at `{}`; name another file, or replace it", path.display())]
     Exists {
         /// The target.
         path: PathBuf,

@@ -34,7 +34,7 @@ pub enum Error {
     #[error("the store is read-only")]
     ReadOnly,
     /// The database is out of reach. Whether a commit was written shows once it is back; until then nothing can be read.
-    #[error("the database is out of reach: {detail}")]
+    #[error("the database is unreachable: {detail}")]
     Away {
         /// What was tried, and what came of it.
         detail: String,

@@ -3,6 +3,7 @@
 //! Blocking: a lane has a thread of its own.
 
 use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
+use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, Paged};
@@ -122,6 +123,9 @@ pub trait LaneReads {
 
     /// The newest job that is over and has at least `kept` newer ones that are over too.
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error>;
+
+    /// The newest entry of every chain of the audit that has one, by shard.
+    fn audit_heads(&mut self) -> Result<Vec<Head>, Error>;
 
     /// The answers to keys that expire first, earliest first.
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error>;

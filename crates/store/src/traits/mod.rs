@@ -11,11 +11,15 @@ mod lane;
 pub mod page;
 mod plans;
 
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
 
 use sprag_core::action::Status;
 use sprag_core::filter::Condition;
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot, WorkflowId};
+use sprag_core::integrity::audit;
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, PageLimit, Paged, ReadKind};
@@ -148,6 +152,8 @@ pub enum Mutation {
     },
     /// A job is forgotten. Its items go before it.
     DeleteJob(JobId),
+    /// One more entry of a chain of the audit.
+    InsertAudit(audit::Entry),
     /// A new version of an entry of the catalog.
     InsertCatalogVersion(CatalogVersion),
     /// A plan that is new, or about which something was decided. What was proposed stays as it is stored.
@@ -277,6 +283,55 @@ pub struct ReadyRef {
     pub execution: ExecutionId,
 }
 
+/// A place in the audit: the order in which it is listed, backwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AuditKey {
+    /// When it was decided.
+    pub at: Timestamp,
+    /// Whose chain.
+    pub shard: ShardId,
+    /// Which entry of it.
+    pub sequence: u64,
+}
+
+impl AuditKey {
+    /// Behind every entry.
+    pub const END: Self = Self {
+        at: Timestamp::MAX,
+        shard: ShardId(u32::MAX),
+        sequence: u64::MAX,
+    };
+
+    /// The place of an entry.
+    pub fn of(entry: &audit::Entry) -> Self {
+        Self {
+            at: entry.at,
+            shard: ShardId(entry.shard),
+            sequence: entry.sequence,
+        }
+    }
+}
+
+impl fmt::Display for AuditKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}.{}", self.at.as_millis(), self.shard.0, self.sequence)
+    }
+}
+
+impl FromStr for AuditKey {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let mut parts = text.splitn(3, '.');
+        let mut part = || parts.next().unwrap_or_default();
+        Ok(Self {
+            at: Timestamp::from_millis(part().parse()?),
+            shard: ShardId(part().parse()?),
+            sequence: part().parse()?,
+        })
+    }
+}
+
 /// What readers may ask. Readers see committed state only and never wait for a writer.
 ///
 /// A page of a list may have fewer rows than asked for, because it ends at its bytes too: [`Paged::next`] tells whether it is the
@@ -334,6 +389,19 @@ pub trait Reader: Send {
         Ok(work)
     }
 
+    /// An execution with what is open of it.
+    fn execution_with_work(&self, id: ExecutionId, limit: PageLimit) -> Result<Option<(Execution, OpenWork)>, Error> {
+        let Some(row) = self.execution(id)? else {
+            return Ok(None);
+        };
+        let work = if row.status.is_open() {
+            self.open_work(&[id], limit)?
+        } else {
+            OpenWork::default()
+        };
+        Ok(Some((row, work)))
+    }
+
     /// One fact of the control shard.
     fn fact(&self, kind: FactKind, key: &str) -> Result<Option<Fact>, Error>;
 
@@ -354,6 +422,12 @@ pub trait Reader: Send {
 
     /// Items of a job by number.
     fn job_items(&self, job: JobId, page: &Page<u64>) -> Result<Paged<JobItem, u64>, Error>;
+
+    /// Entries of the audit, newest first: of one chain, by sequence, or of all, by time.
+    fn audit(&self, shard: Option<ShardId>, page: &Page<AuditKey>) -> Result<Paged<audit::Entry, AuditKey>, Error>;
+
+    /// The newest entry of every chain of the audit that has one, by shard.
+    fn audit_heads(&self) -> Result<Vec<audit::Head>, Error>;
 
     /// Entries of the catalog of one kind with their newest version, by name.
     fn catalog(&self, kind: CatalogKind, page: &Page<String>) -> Result<Paged<CatalogVersion, String>, Error>;

@@ -6,6 +6,7 @@
 //! a list at the same rows.
 
 use sprag_core::ids::ExecutionId;
+use sprag_core::integrity::audit::{Decision, Entry};
 
 use crate::records::{Action, CatalogVersion, Execution, HistoryEntry, Job, JobItem, MachineVersion, Plan, Timer};
 use crate::traits::{Aged, DueAction, DuePlan, OpenAction, ReadyRef};
@@ -148,6 +149,24 @@ impl Weight for Job {
 impl Weight for JobItem {
     fn bytes(&self) -> usize {
         ROW_BYTES + self.detail.as_ref().map_or(0, String::len)
+    }
+}
+
+impl Weight for Entry {
+    fn bytes(&self) -> usize {
+        let Decision {
+            principal,
+            verb,
+            target,
+            reason,
+            address,
+            refused,
+            before,
+            after,
+        } = &self.decision;
+        let given = [reason, address, refused, before, after].into_iter().flatten();
+        let texts = [principal, verb, target].into_iter().chain(given);
+        ROW_BYTES + texts.map(String::len).sum::<usize>()
     }
 }
 

@@ -21,13 +21,13 @@ pub enum TransferError {
     #[error(transparent)]
     Target(#[from] postgres::OpenError),
     /// There is something in the database.
-    #[error("`{address}` is not empty; name a database that holds nothing, as `createdb NAME` makes it")]
+    #[error("`{address}` is not empty; name an empty database (`createdb NAME`)")]
     NotEmpty {
         /// The database.
         address: String,
     },
     /// It was moved there before.
-    #[error("`{}` was moved to `{address}` before, and nothing is left to do; start the server there", path.display())]
+    #[error("`{}` was already moved to `{address}`; start the server there", path.display())]
     Done {
         /// The file.
         path: PathBuf,
@@ -35,28 +35,28 @@ pub enum TransferError {
         address: String,
     },
     /// A server runs on the database.
-    #[error("a server runs on `{address}`; name a database that holds nothing, and start the server when it was moved")]
+    #[error("a server runs on `{address}`; name an empty database, and start the server after the move")]
     InUse {
         /// The database.
         address: String,
     },
     /// Another move to the database is under way.
-    #[error("another `sprag migrate` writes to `{address}`; wait until it has ended")]
+    #[error("another `sprag migrate` writes to `{address}`; wait until it ends")]
     UnderWay {
         /// The database.
         address: String,
     },
     /// What began to move into the database is not what this file holds.
     #[error(
-        "`{address}` holds half of another database, or the file was used since it began to move; empty the database \
-         (`dropdb`, `createdb`) and begin anew"
+        "`{address}` holds a part of another file, or the file was used since the move began; empty the database \
+         (`dropdb`, `createdb`) and start again"
     )]
     Mismatch {
         /// The database.
         address: String,
     },
     /// A table that the database has otherwise: a bug.
-    #[error("the table `{table}` cannot be moved: {detail}; this is a fault of this program")]
+    #[error("the table `{table}` cannot be moved: {detail}; this is a bug, please report it")]
     Shape {
         /// Which.
         table: String,
@@ -65,7 +65,8 @@ pub enum TransferError {
     },
     /// A row that is not the same on both sides.
     #[error(
-        "the row `{key}` of `{table}` is not the same in both; empty the database (`dropdb`, `createdb`) and begin anew"
+        "the row `{key}` of `{table}` differs between the file and the database; empty the database (`dropdb`, \
+         `createdb`) and start again"
     )]
     Differs {
         /// Whose row.
@@ -75,9 +76,9 @@ pub enum TransferError {
     },
     /// A row of a time in which names had no bounds.
     #[error(
-        "PostgreSQL cannot keep the `{column}` of {row} (table `{table}`): it {problem}, and the database said: {said}. \
-         Names had no bounds when its definition was applied. Apply a version with a shorter name, let the executions of the \
-         old one end and retention delete them, and move to an empty database then"
+        "PostgreSQL cannot store the `{column}` of {row} (table `{table}`): it {problem}, and the database said: \
+         {said}. \
+         Its definition is older than the limit on names. Apply a version with a shorter name, wait until the executions of the old version end and retention deletes them, then move to an empty database"
     )]
     Unfit {
         /// Whose row.
@@ -95,7 +96,7 @@ pub enum TransferError {
     #[error("the file could not be read")]
     Reading(#[source] traits::Error),
     /// The database did not take what it was given.
-    #[error("the database did not take it; run the same command again, and it continues where it was")]
+    #[error("the database did not accept the data; run the same command again, and it continues where it stopped")]
     Writing(#[source] traits::Error),
 }
 

@@ -5,10 +5,10 @@
 //! it.
 
 use serde::{Deserialize, Serialize};
-use sprag_core::duration::Millis;
 use sprag_core::supervision::RestartBudget;
 use sprag_core::supervision::rest::STABLE_AFTER_MILLIS;
 use sprag_core::time::Timestamp;
+use sprag_core::time::duration::Millis;
 
 use super::record::{Ended, ServiceRecord};
 use crate::services::{Restart, Service};

@@ -84,7 +84,7 @@ fn plain(written: &Value) -> String {
     })
 }
 
-/// What stands still owns nothing that runs.
+/// A service stops when its parent stops.
 fn follow_parent() -> BTreeMap<String, Goal> {
     let down = ["stopped", "stopping"];
     down.map(|state| (state.to_owned(), Goal::Stopped)).into()

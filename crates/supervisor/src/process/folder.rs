@@ -40,7 +40,7 @@ pub enum StateFolderError {
         folder: PathBuf,
     },
     /// What is kept in it belongs to another file of services.
-    #[error("`{}` remembers the services of `{}`, not those of `{}`", folder.display(), known.display(), given.display())]
+    #[error("`{}` holds the state of the services of `{}`, not of `{}`", folder.display(), known.display(), given.display())]
     Other {
         /// The folder.
         folder: PathBuf,
@@ -121,7 +121,7 @@ impl StateFolder {
         log_file(&self.folder.join("logs"), path)
     }
 
-    /// What stands in the environment of its processes.
+    /// The mark of a service: the value in the environment of its processes.
     pub(super) fn mark(&self, path: &str) -> String {
         format!("{}/{path}", self.instance)
     }

@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder of logs with a log in it, and a file that nobody may touch.
+    /// A folder of logs with a log in it, and a file that must stay.
     fn set() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let logs = folder.path().join("logs");

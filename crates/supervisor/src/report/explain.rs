@@ -118,19 +118,19 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
         holds.push(Hold {
             what: format!("it waits for {waiting}"),
             since: node.progress.since,
-            next: "it goes on when that has happened".to_owned(),
+            next: "it continues after that".to_owned(),
             at: None,
             gives_up: node.intent.leaving.as_ref().map(|leaving| leaving.order_until),
-            remedy: "look at the worker it waits for",
+            remedy: "check the worker that it waits for",
         });
     }
     if let Some(procedure) = &node.intent.procedure {
         let stops = procedure.stage == RestartStage::Stopping;
         holds.push(Hold {
-            what: "it is being restarted".to_owned(),
+            what: "the supervisor is restarting it".to_owned(),
             since: procedure.since,
             next: if stops {
-                "it is forced if it has not stopped"
+                "the supervisor forces the stop if it still runs"
             } else {
                 "it starts"
             }
@@ -143,9 +143,9 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
     holds.extend(spec_hold(node));
     if let Some((since, forced_at)) = node.intent.rebuild.draining() {
         holds.push(Hold {
-            what: "it goes down to be built anew, as it asked".to_owned(),
+            what: "it stops, so that the supervisor can build it again, as it requested".to_owned(),
             since,
-            next: "it is replaced if it has not stopped".to_owned(),
+            next: "the supervisor replaces it if it still runs".to_owned(),
             at: Some(forced_at),
             gives_up: None,
             remedy: "wait, or stop it",
@@ -153,9 +153,9 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
     }
     if let Some(leaving) = &node.intent.leaving {
         holds.push(Hold {
-            what: "it is leaving".to_owned(),
+            what: "it is shutting down for good".to_owned(),
             since: leaving.since,
-            next: "it is cut off if it has not left".to_owned(),
+            next: "the supervisor cuts it off if it still runs".to_owned(),
             at: leaving.plan.deadline(leaving.height),
             gives_up: leaving.plan.deadline(leaving.height),
             remedy: "wait, or stop the supervisor a second time",
@@ -171,12 +171,12 @@ fn spec_hold(node: &Node) -> Option<Hold> {
     };
     node.observed.desired.as_ref()?;
     Some(Hold {
-        what: format!("its new spec cannot be used, so the one before stays in force: {error}"),
+        what: format!("its new definition cannot be used, so the old one stays in force: {error}"),
         since: *since,
-        next: "the spec is looked at again with each tick".to_owned(),
+        next: "the supervisor checks the definition again at each tick".to_owned(),
         at: None,
         gives_up: None,
-        remedy: "fix its spec or variables",
+        remedy: "fix its definition or variables",
     })
 }
 
@@ -191,32 +191,35 @@ fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<H
     };
     let one = match gate {
         Gate::Constructor => hold(
-            "it is built again".to_owned(),
+            "the supervisor builds it again".to_owned(),
             node.intent.rebuild.due(),
-            "fix what its constructor reports",
+            "fix the error of its constructor",
         ),
         Gate::Spec => hold(
-            "the spec is looked at again with each tick".to_owned(),
+            "the supervisor checks the definition again at each tick".to_owned(),
             None,
-            "fix its spec or variables",
+            "fix its definition or variables",
         ),
         Gate::Freshness => hold(
-            "it is looked at again; nothing is decided on what is old".to_owned(),
+            "the supervisor observes it again, and does nothing on an old observation".to_owned(),
             None,
-            "look at what its collector says",
+            "check the errors of its collector",
         ),
         Gate::Action => hold(
-            format!("`{}` ends, or is cancelled at its timeout", node.progress.action.name),
+            format!(
+                "`{}` ends, or the supervisor cancels it at its timeout",
+                node.progress.action.name
+            ),
             None,
             "wait, or cancel the action (`sprag service cancel PATH`)",
         ),
-        Gate::Effect => hold("the look that follows the action".to_owned(), None, "wait"),
+        Gate::Effect => hold("the observation after the action".to_owned(), None, "wait"),
         Gate::Panics => hold(
-            "it is asked again".to_owned(),
+            "the supervisor calls its code again".to_owned(),
             node.progress.breaker.open_until(now),
             "fix its code; a manual start clears the count",
         ),
-        Gate::Children => hold("its children leave first".to_owned(), None, "wait"),
+        Gate::Children => hold("its children stop first".to_owned(), None, "wait"),
         Gate::Circuit => return node.rules.watches.iter().filter_map(circuit_hold).collect(),
     };
     vec![one]
@@ -236,7 +239,7 @@ fn circuit_hold(watch: &Watch) -> Option<Hold> {
         Circuit::Open {
             since,
             stage: CircuitStage::Resting { until, .. },
-        } => (*since, "the rule is checked again".to_owned(), Some(*until), None),
+        } => (*since, "the rule checks again".to_owned(), Some(*until), None),
         Circuit::HalfOpen { since, judged, .. } => {
             let gives_up = judged.plus(UNDECIDED_MAX_MILLIS);
             (
@@ -254,7 +257,7 @@ fn circuit_hold(watch: &Watch) -> Option<Hold> {
         next,
         at,
         gives_up,
-        remedy: "wait, restart the child, or change its spec",
+        remedy: "wait, restart the child, or change its definition",
     })
 }
 
@@ -298,15 +301,15 @@ fn next(watch: &Watch) -> String {
     let child = &watch.rule.restart;
     match watch.machine.circuit() {
         Circuit::Closed if watch.machine.grace_since().is_some() => {
-            format!("`{child}` is restarted unless the cause is gone by then")
+            format!("`{child}` restarts unless the condition becomes false before then")
         }
-        Circuit::Closed if watch.idle.is_some() => "it is judged again once it can be".to_owned(),
-        Circuit::Closed => "it is judged with each new observation".to_owned(),
+        Circuit::Closed if watch.idle.is_some() => "the rule checks again as soon as it can".to_owned(),
+        Circuit::Closed => "the rule checks each new observation".to_owned(),
         Circuit::Open {
             stage: CircuitStage::Restarting { .. },
             ..
-        } => format!("`{child}` stops and starts, then the rule rests"),
-        Circuit::Open { .. } => "the rule is judged again".to_owned(),
+        } => format!("`{child}` stops and starts, then the rule waits"),
+        Circuit::Open { .. } => "the rule checks again".to_owned(),
         Circuit::HalfOpen { good, .. } => {
             let checks = match GOOD_CHECKS.saturating_sub(*good) {
                 1 => "one more good check closes".to_owned(),
@@ -315,7 +318,7 @@ fn next(watch: &Watch) -> String {
             format!("{checks} the circuit; a bad one restarts `{child}` again")
         }
         Circuit::Escalated { .. } => {
-            format!("nothing, until `{child}` or its supervisor is started by hand or its configuration changes")
+            format!("nothing, until `{child}` or its supervisor is started by a person or its configuration changes")
         }
     }
 }

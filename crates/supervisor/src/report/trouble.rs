@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sprag_core::json::digest;
+use sprag_core::document::json::digest;
 use sprag_core::time::Timestamp;
 
 /// Trouble that is not seen for so long is over, in milliseconds. A tree that was just started has not seen all of it.

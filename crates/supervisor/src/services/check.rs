@@ -1,7 +1,7 @@
 //! Checks across siblings: dependencies that do not exist, and cycles of dependencies.
 
+use sprag_core::document::source::{Place, Spot, shown};
 use sprag_core::document::{Reader, quoted};
-use sprag_core::source::{Place, Spot, shown};
 
 use super::model::{Condition, Restart, Service};
 

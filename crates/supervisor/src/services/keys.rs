@@ -39,7 +39,7 @@ pub(super) static FILE: Table = Table {
     called: "a file of services",
     keys: &[
         Key::required("services", &SERVICES, "The services, by name."),
-        Key::optional("rules", &RULES, "What must not hold between them for long."),
+        Key::optional("rules", &RULES, "Rules over the children."),
     ],
 };
 
@@ -49,28 +49,44 @@ pub(super) static SERVICE: Table = Table {
     called: "a service",
     keys: &[
         Key::optional("command", &COMMAND, "The program and its arguments."),
-        Key::optional("env", &Open, "Variables besides those of the supervisor."),
+        Key::optional(
+            "env",
+            &Open,
+            "Environment variables in addition to those of the supervisor.",
+        ),
         Key::optional("cwd", &Filled, "Where it runs."),
         Key::optional("user", &Filled, "As whom it runs."),
-        Key::optional("enabled", &Flag, "Whether it is started at all."),
-        Key::optional("startup", &Map(&PROBE), "Until it is good, the service is starting."),
+        Key::optional("enabled", &Flag, "Whether Sprag starts the service."),
+        Key::optional(
+            "startup",
+            &Map(&PROBE),
+            "The service is starting until this probe succeeds.",
+        ),
         Key::optional("ready", &Map(&PROBE), "Whether it can serve."),
-        Key::optional("live", &Map(&PROBE), "Whether it still lives."),
+        Key::optional(
+            "live",
+            &Map(&PROBE),
+            "A probe. If it fails, Sprag restarts the service.",
+        ),
         Key::optional("stop", &Map(&STOP), "How it is ended."),
         Key::optional(
             "restart",
             &Word(&["always", "on-failure", "never"]),
-            "Whether it is started again when it ends by itself.",
+            "What Sprag does when the process ends by itself.",
         ),
         Key::optional("restartBudget", &Map(&BUDGET), "How often it is restarted."),
         Key::optional(
             "dependsOn",
             &Members(Free, &Word(&["started", "ready", "completed"])),
-            "Siblings that come first.",
+            "Siblings, and the state that each must reach first.",
         ),
-        Key::optional("observe", &Map(&OBSERVE), "Where it tells about itself."),
-        Key::optional("limits", &Map(&LIMITS), "What the system lets it use."),
-        Key::optional("log", &Map(&LOG), "What is kept of its output."),
+        Key::optional(
+            "observe",
+            &Map(&OBSERVE),
+            "An address or a program that returns a JSON object about the service.",
+        ),
+        Key::optional("limits", &Map(&LIMITS), "Resource limits of the process."),
+        Key::optional("log", &Map(&LOG), "Rotation of its log."),
         Key::optional("children", &SERVICES, "The services it owns."),
         Key::optional("rules", &RULES, "The rules over those."),
     ],
@@ -80,15 +96,19 @@ static PROBE: Table = Table {
     name: "probe",
     called: "a probe",
     keys: &[
-        Key::optional("http", &Filled, "Good when the address answers with 2xx or 3xx."),
-        Key::optional("tcp", &Filled, "Good when a connection is accepted."),
-        Key::optional("exec", &COMMAND, "Good when the program ends with 0."),
-        Key::optional("log", &Filled, "Good once a line of the log holds this text."),
+        Key::optional("http", &Filled, "Succeeds if the address answers with 2xx or 3xx."),
+        Key::optional("tcp", &Filled, "Succeeds if the connection is accepted."),
+        Key::optional("exec", &COMMAND, "Succeeds if the program ends with 0."),
+        Key::optional("log", &Filled, "Succeeds if a line of the log contains this text."),
         Key::optional("delay", &Duration { least: 0 }, "Before the first time."),
         Key::optional("period", &PERIOD, "From one time to the next."),
         Key::optional("timeout", &PERIOD, "How long an answer may take."),
-        Key::optional("successes", &THRESHOLD, "Good answers in a row that make it good."),
-        Key::optional("failures", &THRESHOLD, "Bad answers in a row that make it bad."),
+        Key::optional(
+            "successes",
+            &THRESHOLD,
+            "How many successes in a row change the result.",
+        ),
+        Key::optional("failures", &THRESHOLD, "How many failures in a row change the result."),
     ],
 };
 
@@ -100,7 +120,7 @@ static OBSERVE: Table = Table {
         Key::optional("exec", &COMMAND, "A program that prints JSON."),
         Key::optional("period", &PERIOD, "From one time to the next."),
         Key::optional("timeout", &PERIOD, "How long an answer may take."),
-        Key::optional("healthy", &Rule, "Whether what was observed is good."),
+        Key::optional("healthy", &Rule, "Whether the observation is good."),
     ],
 };
 
@@ -112,7 +132,7 @@ static STOP: Table = Table {
         Key::optional(
             "grace",
             &Duration { least: 0 },
-            "How long they have before they are killed.",
+            "The time after which Sprag sends SIGKILL.",
         ),
     ],
 };
@@ -147,14 +167,14 @@ static LOG: Table = Table {
     name: "log",
     called: "`log`",
     keys: &[
-        Key::optional("maxSize", &Bytes, "When a file is rotated."),
+        Key::optional("maxSize", &Bytes, "The size at which Sprag rotates the file."),
         Key::optional(
             "keep",
             &Whole {
                 least: 0,
                 most: LOG_FILES_MAX,
             },
-            "How many older files are kept.",
+            "The number of older files to keep.",
         ),
     ],
 };
@@ -169,7 +189,7 @@ static BUDGET: Table = Table {
                 least: 1,
                 most: BUDGET_FAILURES_MAX,
             },
-            "How many within the window are too many.",
+            "The number of failures within the window after which Sprag gives up.",
         ),
         Key::optional(
             "window",
@@ -200,12 +220,16 @@ static RULE: Table = Table {
     called: "a rule",
     keys: &[
         Key::required("name", &Filled, "Its name."),
-        Key::required("when", &Rule, "What must not hold for long."),
+        Key::required("when", &Rule, "The condition. It is true while there is a problem."),
         Key::optional("for", &Duration { least: 0 }, "How long it must hold."),
-        Key::required("restart", &Filled, "Which service is restarted."),
+        Key::required("restart", &Filled, "The service to restart."),
         Key::optional("restartBudget", &Map(&BUDGET), "How often it is restarted."),
-        Key::optional("affects", &List(&Text), "Which services are in trouble meanwhile."),
-        Key::optional("message", &Filled, "What the trouble is, in words."),
+        Key::optional(
+            "affects",
+            &List(&Text),
+            "While the circuit of this rule is open, other rules do not restart these services.",
+        ),
+        Key::optional("message", &Filled, "The cause, as a template."),
     ],
 };
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sprag_core::document::source::{Format, Limits as SourceLimits, Place, Spot, parse, shown};
 use sprag_core::document::{Fields, Finding, Findings, Reader, Severity, Shape, Stage};
-use sprag_core::source::{Format, Limits as SourceLimits, Place, Spot, parse, shown};
 
 use super::keys::{FILE, RESTARTS, SERVICE};
 use super::model::{Service, ServicesFile, settled};
@@ -150,7 +150,10 @@ impl<'f> Loader<'f> {
             "startup", "ready", "live", "observe", "limits", "user", "env", "cwd", "stop",
         ] {
             if let Some(member) = fields.at.get(key) {
-                let detail = format!("`{key}` of `{}`, which has no `command`, asks nobody", shown(name));
+                let detail = format!(
+                    "`{key}` of `{}`, which has no `command`, has no process to check",
+                    shown(name)
+                );
                 self.error(&member.key_place(), "without-command", &detail, "move it to a child");
             }
         }

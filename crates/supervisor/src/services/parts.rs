@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
+use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Fields, Reader};
-use sprag_core::source::{Spot, shown};
 use sprag_core::supervision::RestartBudget;
 
 use super::keys;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use sprag_core::duration::Millis;
 use sprag_core::supervision::RestartBudget;
+use sprag_core::time::duration::Millis;
 
 use super::keys::signal_name;
 use super::model::{ObserveSource, Probe, Service, ServiceRule, ServicesFile};

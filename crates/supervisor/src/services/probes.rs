@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use sprag_core::document::source::shown;
 use sprag_core::document::{Fields, Reader, Shape, quoted};
 use sprag_core::expression::logic::Logic;
-use sprag_core::source::shown;
 
 use super::model::{Observe, ObserveSource, Probe, ProbeKind};
 use super::parts::{command, duration};
@@ -70,7 +70,7 @@ fn http(reader: &mut Reader, fields: &Fields<'_>) -> Option<String> {
     if parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
         return Some(text.to_owned());
     }
-    let detail = format!("`{}` is no address of a web server", shown(text));
+    let detail = format!("`{}` is not the address of a web server", shown(text));
     let remedy = "write it as in `http://127.0.0.1:8080/health`";
     let place = fields.place_of("http");
     reader.error(&place, "bad-address", detail, remedy);
@@ -83,7 +83,7 @@ fn tcp(reader: &mut Reader, fields: &Fields<'_>) -> Option<String> {
     if port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0)) {
         return Some(text.to_owned());
     }
-    let detail = format!("`{}` is no address with a port", shown(text));
+    let detail = format!("`{}` is not an address with a port", shown(text));
     let place = fields.place_of("tcp");
     reader.error(&place, "bad-address", detail, "write it as in `127.0.0.1:6379`");
     None

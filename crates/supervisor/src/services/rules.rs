@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
+use sprag_core::document::source::{Place, shown};
 use sprag_core::document::{Fields, quoted};
 use sprag_core::expression::logic::Logic;
 use sprag_core::expression::scope::Path;
 use sprag_core::expression::template::Template;
-use sprag_core::source::{Place, shown};
 
 use super::load::Loader;
 use super::model::{Restart, Service, ServiceRule};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sprag_core::document::Severity;
-use sprag_core::source::Format;
+use sprag_core::document::source::Format;
 use sprag_core::supervision::RestartBudget;
 
 use super::*;

@@ -12,7 +12,7 @@ pub enum PutError {
         worker: String,
     },
     /// Another caller changed it meanwhile.
-    #[error("`{worker}` wants version `{found}` by now, not `{expected}`; read it again, and decide anew")]
+    #[error("`{worker}` now has desired version `{found}`, not `{expected}`; read it again and decide again")]
     Conflict {
         /// Whose desired state.
         worker: String,

@@ -72,7 +72,7 @@ pub(super) struct Journal {
 struct JournalState {
     urgent: VecDeque<(u64, DocumentKey)>,
     lazy: VecDeque<DocumentKey>,
-    /// What stands in either queue.
+    /// The entries of both queues.
     known: BTreeSet<DocumentKey>,
     number: u64,
     /// The number of the newest urgent mark, waiting or not.

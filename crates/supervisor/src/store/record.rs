@@ -78,7 +78,7 @@ pub(super) struct WorkerRecord {
     pub(super) gone_at: Option<Timestamp>,
 }
 
-/// What stands in the text of an observation, as it is read.
+/// The content of an observation, as it is read.
 #[derive(Debug, Deserialize)]
 pub(super) struct ObservedBody {
     /// The state of the worker that saw it.

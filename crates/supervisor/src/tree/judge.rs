@@ -147,7 +147,7 @@ fn permit(nodes: &Nodes, (owner, child): (&Node, Option<&Node>), rule: &Rule, no
     }
     match recover::obstacle(nodes, child, now) {
         Some(why) => Permit::Refuse(format!(
-            "child cannot be restarted, so what runs of it is left alone: {why}"
+            "child cannot be restarted, so its process keeps running: {why}"
         )),
         None => Permit::Restart,
     }
@@ -166,7 +166,7 @@ fn judgeable(
     }
     let covers = |other: &&&Watch| watch.rule.children.iter().any(|child| other.affected.contains(child));
     if let Some(other) = others.iter().find(covers) {
-        return not(format!("rule `{}` is at work on the same children", other.rule.name));
+        return not(format!("rule `{}` handles the same children", other.rule.name));
     }
     let (mut view, mut newest, mut suspect) = (View::default(), Timestamp::from_millis(0), None);
     for name in &watch.rule.children {

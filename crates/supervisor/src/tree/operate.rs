@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use sprag_core::source::nearest;
+use sprag_core::document::source::nearest;
 use sprag_core::time::Timestamp;
 
 use super::act::{Act, Count};
@@ -42,7 +42,7 @@ pub enum OperateError {
         near: Option<String>,
     },
     /// It is leaving.
-    #[error("worker `{path}` is leaving; it cannot be started or stopped any more")]
+    #[error("worker `{path}` is shutting down; wait until it is gone")]
     Leaving {
         /// The path that was given.
         path: String,
@@ -54,7 +54,7 @@ pub enum OperateError {
         why: String,
     },
     /// The supervisor is gone.
-    #[error("the supervisor has stopped")]
+    #[error("the supervisor has stopped; start it again")]
     Gone,
 }
 

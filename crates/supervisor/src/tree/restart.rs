@@ -122,7 +122,7 @@ impl Rebuild {
         self.asked.is_some()
     }
 
-    /// Since when, and when it is replaced if it has not stopped.
+    /// Since when, and when the supervisor replaces it if it still runs.
     pub(crate) fn draining(&self) -> Option<(Timestamp, Timestamp)> {
         self.asked.map(|since| (since, since.plus(REBUILD_MAX_MILLIS)))
     }

@@ -47,13 +47,13 @@ impl Gate {
     pub const fn waits_for(self) -> &'static str {
         match self {
             Self::Constructor => "being built",
-            Self::Spec => "a spec that can be used",
-            Self::Freshness => "a fresh look at it",
+            Self::Spec => "a valid definition",
+            Self::Freshness => "a new observation",
             Self::Action => "its action to end",
-            Self::Effect => "its action's effect to be seen",
+            Self::Effect => "an observation of its action's effect",
             Self::Circuit => "a child to recover",
-            Self::Panics => "its panics to be forgotten",
-            Self::Children => "its children to leave",
+            Self::Panics => "the end of the pause after its panics",
+            Self::Children => "its children to stop",
         }
     }
 }

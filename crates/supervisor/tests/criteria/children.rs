@@ -198,10 +198,7 @@ fn a_missing_variable_is_waited_for_at_first_and_an_error_later() {
     theatre.world.declare(with(json!({ "host": "h" })));
     theatre.world.run_for(5_000);
     let b = theatre.world.status("a/b").unwrap();
-    assert_eq!(
-        (b.state, b.waiting.as_deref()),
-        ("stopped", Some("a spec that can be used"))
-    );
+    assert_eq!((b.state, b.waiting.as_deref()), ("stopped", Some("a valid definition")));
     assert!(b.reason.contains("`port` has no value"), "{}", b.reason);
     // 21: nothing is desired, so nobody looks.
     assert_eq!(theatre.stage.read("a/b").looked, 0);
@@ -297,7 +294,7 @@ fn a_child_follows_the_states_of_its_parent() {
     theatre.world.run_for(5_000);
     assert_eq!(theatre.world.state("p/child"), "running");
     let errors = theatre.world.explain("p").unwrap().child_errors;
-    assert!(errors[0].contains("names `asleep`, which is no state of its parent; known are stopped, starting"));
+    assert!(errors[0].contains("names `asleep`, which is not a state of its parent; known are stopped, starting"));
     theatre.world.stop("p").unwrap();
     let stopped = theatre
         .world

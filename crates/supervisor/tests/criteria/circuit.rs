@@ -305,7 +305,7 @@ fn dependents_rest_while_their_dependency_restarts_and_others_go_on() {
     assert_eq!(rules[0].affects, ["a", "b", "c"]);
     assert_eq!(
         rules[1].reason.as_deref(),
-        Some("rule `a-whole` is at work on the same children")
+        Some("rule `a-whole` handles the same children")
     );
     assert_eq!(rules[3].reason, None, "a rule outside the set is judged");
 }

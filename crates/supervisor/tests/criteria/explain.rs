@@ -22,14 +22,14 @@ fn an_open_circuit_says_what_happens_next_and_when_it_is_given_up() {
     theatre.until_circuit("service/pipeline", "resting");
     theatre.world.step();
     let hold = theatre.world.explain("service").unwrap().holds.remove(0);
-    assert_eq!(hold.next, "the rule is checked again");
+    assert_eq!(hold.next, "the rule checks again");
     assert!(hold.at.unwrap() > theatre.world.now());
     assert!(!hold.remedy.is_empty());
     let rule = theatre.world.explain("service").unwrap().rules.remove(0);
     assert_eq!((rule.detections, rule.detections_max, rule.circuit), (1, 5, "resting"));
     assert_eq!(rule.last_check, Some("bad"));
     assert_eq!(rule.cause.as_deref(), Some("pipeline.observed.broken is true"));
-    assert_eq!(rule.next, "the rule is judged again");
+    assert_eq!(rule.next, "the rule checks again");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn trouble_with_looking_shows_as_such_and_never_as_a_state() {
     let text = serde_json::to_value(theatre.world.explain("a").unwrap()).unwrap();
     assert_eq!(text["observation"]["failing"]["error"], "the script says no");
     assert_eq!(text["path"], "a");
-    assert_eq!(text["holds"][0]["what"], "it waits for a fresh look at it");
+    assert_eq!(text["holds"][0]["what"], "it waits for a new observation");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn nothing_is_asked_while_an_action_runs_nor_before_its_effect_was_seen() {
     assert_eq!(theatre.stage.read("a").asked, asked, "asked while the action ran");
     assert_eq!(
         theatre.world.status("a").unwrap().waiting.unwrap(),
-        "its action's effect to be seen"
+        "an observation of its action's effect"
     );
     theatre.world.run_for(500);
     assert_eq!(
@@ -55,7 +55,7 @@ fn a_worker_that_leaves_is_asked_whatever_its_observation_and_its_action_are() {
     theatre.world.run_for(3_000);
     assert_eq!(
         theatre.world.status("stale").unwrap().waiting.unwrap(),
-        "a fresh look at it"
+        "a new observation"
     );
     assert_eq!(
         theatre.world.status("acts").unwrap().waiting.unwrap(),
@@ -184,7 +184,7 @@ fn three_panics_leave_a_worker_alone_until_the_window_has_slid() {
     assert_eq!(theatre.world.metrics().panics(), 3);
     assert_eq!(
         theatre.world.status("a").unwrap().waiting.unwrap(),
-        "its panics to be forgotten"
+        "the end of the pause after its panics"
     );
     theatre.stage.script("a", |script| script.panics = false);
     theatre.world.run_for(241_000);

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use sprag_core::duration::Millis;
 use sprag_core::machine::testing::{LoadTestPlan, PlanOptions, plan_load, plan_schema};
+use sprag_core::time::duration::Millis;
 
 use crate::commands::testing::{Ready, Unusable, read};
 use crate::failure::{Exit, Failure};
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
         env = "SPRAG_CONFIG",
         hide_env = true,
         value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG, as in FILE, or sprag.toml]"
+        help = "Configuration file\n[default: SPRAG_CONFIG, FILE's own, or sprag.toml]"
     )]
     config: Option<PathBuf>,
 }

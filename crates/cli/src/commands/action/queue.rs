@@ -17,7 +17,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let document = list::whole(&client, &["actions", "queue"]).await?;
     output.show(&document, output::queue)?;
     if output == Output::Text && output::queue(&output::shown(&document)?).is_empty() {
-        output::note("nothing is queued and nothing runs");
+        output::note("no action is queued or running");
     }
     Ok(Exit::Done)
 }

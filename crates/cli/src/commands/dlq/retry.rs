@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use sprag_wire::CaseFile;
 
-use crate::client::{Client, Once, Remote};
+use crate::client::{Client, Once, Remote, Why};
 use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -27,6 +27,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     apply_fix: bool,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     once: Once,
     #[command(flatten)]
     remote: Remote,
@@ -41,6 +43,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         patch,
         apply_fix,
         once,
+        why,
         remote,
     } = arguments;
     let client = remote.client()?;
@@ -62,6 +65,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         .post(&["dead-letters", id, "retry"])
         .json(&Value::Object(body))
         .once(once)
+        .why(why)
         .send()
         .await?;
     output.show(&action, output::action)?;
@@ -76,7 +80,9 @@ async fn fix(client: &Client, id: &str) -> anyhow::Result<Value> {
         output::note(&format!("applying: {patch}"));
         return Ok(patch);
     }
-    let failure = Failure::invalid(format!("no change of `{id}` alone would fix it; nothing was retried"));
+    let failure = Failure::invalid(format!(
+        "a change of `{id}` alone cannot fix it, so nothing was retried"
+    ));
     Err(match file.suggested_fix {
         Some(text) => failure.note(text).into(),
         None => failure.into(),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use sprag_wire::{Execution, MigrationCheck, Page};
 
-use crate::client::{Client, Once, Remote};
+use crate::client::{Client, Once, Remote, Why};
 use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, Progress};
@@ -28,6 +28,8 @@ pub(crate) struct Arguments {
     /// Report changes and divergences; change nothing
     #[arg(long)]
     check: bool,
+    #[command(flatten)]
+    why: Why,
     #[command(flatten)]
     once: Once,
     #[command(flatten)]
@@ -82,7 +84,7 @@ fn renamed(pair: &str) -> Result<(String, Value), Failure> {
 
 async fn one(arguments: &Arguments, client: &Client, id: &str, body: &Value, output: Output) -> anyhow::Result<Exit> {
     let request = client.post(&["executions", id, "migrate"]).json(body);
-    let document = request.once(&arguments.once).send().await?;
+    let document = request.once(&arguments.once).why(&arguments.why).send().await?;
     if !arguments.check {
         output.show(&document, output::execution)?;
         return Ok(Exit::Done);
@@ -111,7 +113,7 @@ async fn many(
         let share = u64::try_from(all).ok().map(|all| (done, all));
         progress.show(&format!("{done} of {all} executions, {failed} failed"), share);
         let request = client.post(&["executions", id, "migrate"]).json(body);
-        let answer = request.once(&arguments.once).answer().await?;
+        let answer = request.once(&arguments.once).why(&arguments.why).answer().await?;
         let is_done = answer.status < 300;
         let is_good = is_done && (!arguments.check || is_well(&answer.document)?);
         failed += usize::from(!is_good);
@@ -126,7 +128,7 @@ async fn many(
     let document = json!({"data": rows, "nextCursor": null});
     output.show(&document, output::migrations)?;
     if ids.is_empty() {
-        output::note("no open execution meets the filter");
+        output::note("no open execution matches the filter");
     }
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }

@@ -23,7 +23,10 @@ pub(crate) async fn run(one: &One, output: Output) -> anyhow::Result<Exit> {
 
 fn text(replayed: &Replayed) -> String {
     if replayed.agrees {
-        return format!("{} steps taken again lead to what is stored\n", replayed.steps);
+        return format!(
+            "{} steps replayed; the result equals the stored state\n",
+            replayed.steps
+        );
     }
     let difference = replayed.difference.as_deref();
     format!(

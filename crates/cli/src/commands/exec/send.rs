@@ -62,7 +62,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
             payload.first(),
         ),
         _ => {
-            return Err(Failure::invalid("the words do not say to whom and what")
+            return Err(Failure::invalid("the execution or the type of the message is missing")
                 .note(format!("usage: {USAGE}"))
                 .into());
         }
@@ -90,7 +90,7 @@ fn text(kind: &str, sent: &Sent) -> String {
     let how = if sent.handled {
         "was handled"
     } else {
-        "was recorded, nothing handles it"
+        "was recorded; no transition handles it"
     };
     format!(
         "{kind} {how}; now in {} (sequence {})\n{}",
@@ -111,7 +111,7 @@ fn accepted(kind: &str, sent: &Sent) -> String {
     }
     let list = names.join(", ");
     if names.iter().any(|name| name == kind) {
-        return format!("Accepted now: {list}. A transition names {kind}, but its guard did not hold.\n");
+        return format!("Accepted now: {list}. A transition names {kind}, but its guard is false.\n");
     }
     format!("Accepted now: {list}.\n")
 }

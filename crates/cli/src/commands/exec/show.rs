@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sprag_core::duration::Millis;
+use sprag_core::time::duration::Millis;
 
 use crate::client::Remote;
 use crate::completion::Names;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sprag_core::duration::Millis;
+use sprag_core::time::duration::Millis;
 use sprag_wire::{Execution, Start};
 
-use crate::client::{Client, Once, Remote};
+use crate::client::{Client, Once, Remote, Why};
 use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -39,6 +39,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
     wait: Option<Millis>,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     once: Once,
     #[command(flatten)]
     remote: Remote,
@@ -54,6 +56,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         .query("wait", wait.map(text))
         .waiting(wait.unwrap_or_default())
         .once(&arguments.once)
+        .why(&arguments.why)
         .send()
         .await?;
     while let (Some(1..), Some(open)) = (left, open(&document, left)?) {
@@ -76,6 +79,7 @@ fn body(arguments: &Arguments) -> Result<Start, Failure> {
         version,
         wait: _,
         once: _,
+        why: _,
         remote: _,
     } = arguments;
     Ok(Start {

@@ -69,9 +69,9 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
                 return Ok(exit);
             }
         }
-        output::note("the connection is over; looking for the server");
+        output::note("the connection is closed; reconnecting");
         events = again(&client, &path, watch.last).await?;
-        output::note("going on where it ended");
+        output::note("connected again; continuing where it stopped");
     }
 }
 

@@ -80,6 +80,6 @@ fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 fn there_already(path: &Path) -> Failure {
-    let detail = format!("`{}` is there already; nothing was written", path.display());
+    let detail = format!("`{}` already exists; nothing was written", path.display());
     Failure::invalid(detail).note("name another folder: sprag init FOLDER")
 }

@@ -1,6 +1,6 @@
 //! `sprag limit clear`.
 
-use crate::client::Remote;
+use crate::client::{Remote, Why};
 use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::Output;
@@ -14,6 +14,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -23,6 +25,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let limit = client
         .delete(&["limits", &arguments.key])
         .matching(arguments.revision)
+        .why(&arguments.why)
         .send()
         .await?;
     output.show(&limit, super::one)?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::client::Remote;
+use crate::client::{Remote, Why};
 use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -22,6 +22,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     revision: Option<u64>,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -32,6 +34,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         concurrency,
         rate,
         revision,
+        why,
         remote,
     } = arguments;
     let mut body = Map::new();
@@ -45,6 +48,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let limit = client
         .put(&["limits", key])
         .matching(*revision)
+        .why(why)
         .json(&Value::Object(body))
         .send()
         .await?;
@@ -57,6 +61,6 @@ fn rate_of(text: &str) -> Result<Value, Failure> {
     let parts = parts.and_then(|(count, per)| Some((count.trim().parse::<u32>().ok()?, per.trim())));
     match parts {
         Some((count, per)) => Ok(json!({"count": count, "per": per})),
-        None => Err(Failure::invalid(format!("`{text}` is no rate")).note("write it as in 100/1m")),
+        None => Err(Failure::invalid(format!("`{text}` is not a rate")).note("write it as in 100/1m")),
     }
 }

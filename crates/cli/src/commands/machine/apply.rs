@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sprag_core::source::{self, Document, Format, Limits};
+use sprag_core::document::source::{self, Document, Format, Limits};
 use sprag_wire::{Applied, Finding, Problem, Severity};
 
 use super::findings::counted;
 use super::templates;
-use crate::client::{Once, Remote};
+use crate::client::{Once, Remote, Why};
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output, plain};
@@ -24,6 +24,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "VERSION")]
     newest: Option<u32>,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     once: Once,
     #[command(flatten)]
     remote: Remote,
@@ -35,6 +37,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         file,
         newest,
         once,
+        why,
         remote,
     } = arguments;
     let text = input::text(file)?;
@@ -46,7 +49,11 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         .map(|written| filled(file, written))
         .transpose()?
         .flatten();
-    let request = client.post(&["machines"]).once(once).matching(newest.map(u64::from));
+    let request = client
+        .post(&["machines"])
+        .once(once)
+        .why(why)
+        .matching(newest.map(u64::from));
     let answer = match (&filled, format) {
         (Some(definition), _) => request.json(definition),
         (None, Format::Json) => request.body("application/json", text),

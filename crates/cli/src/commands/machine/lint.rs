@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Manual;
+use sprag_core::document::source::nearest;
 use sprag_core::document::{Finding, Severity};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, RequiredPermissions, UnknownType};
-use sprag_core::source::nearest;
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
 

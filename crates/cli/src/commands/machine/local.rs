@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use sprag_core::document::source::{self, Limits};
 use sprag_core::machine::{LoadOptions, Loaded, Machine, load_document, load_stored, load_text};
-use sprag_core::source::{self, Limits};
 
 use super::{findings, templates};
 use crate::client::Client;

@@ -83,7 +83,7 @@ fn named(file: &Path) -> Result<(String, &'static str), Failure> {
     match found.filter(|(name, _)| !name.is_empty()) {
         Some((name, part)) => Ok((name.to_owned(), part)),
         None => Err(
-            Failure::invalid(format!("`{}` is no part of a mail template", file.display()))
+            Failure::invalid(format!("`{}` is not a part of a mail template", file.display()))
                 .note("name it NAME.subject.txt, NAME.txt or NAME.html"),
         ),
     }

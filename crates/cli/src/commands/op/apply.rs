@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sprag_core::source::Format;
+use sprag_core::document::source::Format;
 use sprag_wire::{AppliedDocument, Finding, Page, Problem, Severity, Workflow};
 
 use crate::client::{Once, Remote};

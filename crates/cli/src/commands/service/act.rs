@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::Supervisor;
 use super::list::why;
-use crate::client::Client;
+use crate::client::{Client, Why};
 use crate::completion::Names;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
@@ -22,6 +22,8 @@ pub(crate) struct Arguments {
     /// The service: its name, `parent/child`, or `/` for the supervisor
     #[arg(add = Names::Services.completer())]
     path: String,
+    #[command(flatten)]
+    why: Why,
     #[command(flatten)]
     supervisor: Supervisor,
 }
@@ -60,7 +62,11 @@ impl Verb {
 pub(super) async fn run(arguments: &Arguments, verb: Verb, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.supervisor.client()?;
     let path = &arguments.path;
-    let taken = client.post(&["workers", path, verb.word()]).send().await?;
+    let taken = client
+        .post(&["workers", path, verb.word()])
+        .why(&arguments.why)
+        .send()
+        .await?;
     if output == Output::Json {
         output::json(&taken)?;
         return Ok(Exit::Done);

@@ -42,13 +42,13 @@ fn text(explained: &WorkerExplanation, now: Timestamp) -> String {
         let _ = writeln!(text, "{}", lives(worker));
     }
     if worker.observation != "fresh" {
-        let _ = writeln!(text, "What is seen of it is {}.", plain(&worker.observation));
+        let _ = writeln!(text, "Its observation is {}.", plain(&worker.observation));
     }
     if let Some(failed) = failed_action(explained) {
         let _ = writeln!(text, "{failed}");
     }
     for error in &explained.child_errors {
-        let _ = writeln!(text, "A child cannot be as it is declared: {}.", plain(error));
+        let _ = writeln!(text, "A child does not follow its definition: {}.", plain(error));
     }
     for WorkerEscalation { child, cause, since } in &explained.escalations {
         let since = When::from(*since).long(now);
@@ -133,10 +133,10 @@ mod tests {
             text,
             "shop/web is failed since 2026-01-31 11:58:00Z (2m ago): program `nowhere` was not found in any folder of the \
              supervisor's `PATH`.\n\
-             What happens next: nothing, until a person or a changed file says otherwise.\n\
-             What you can do: `sprag service logs shop/web` shows what it wrote.\n\
-             What you can do: `sprag service start shop/web` forgets what failed and tries again.\n\
-             What you can do: `sprag service reload` follows the file once it is fixed.\n"
+             What happens next: nothing, until a person starts it or the file changes.\n\
+             What you can do: `sprag service logs shop/web` shows its log.\n\
+             What you can do: `sprag service start shop/web` clears its failures and starts it.\n\
+             What you can do: `sprag service reload` reads the fixed file again.\n"
         );
     }
 
@@ -161,13 +161,12 @@ mod tests {
             "path": "shop/web", "state": "stopped", "reason": "not to run", "goal": "stopped",
             "waiting": "`db` to be ready",
             "holds": [{"what": "it waits for `db` to be ready", "since": "2026-01-31T11:58:00.000Z",
-                "next": "it goes on when that has happened", "at": null, "givesUp": "2026-01-31T12:00:05.000Z",
+                "next": "it continues after that", "at": null, "givesUp": "2026-01-31T12:00:05.000Z",
                 "remedy": ""}],
         }));
         assert!(
             text.contains(
-                "What happens next: it waits for `db` to be ready since 2026-01-31 11:58:00Z (2m ago); it goes on when \
-                 that has happened; that is given up at 2026-01-31 12:00:05Z (in 5s).\n"
+                "What happens next: it waits for `db` to be ready since 2026-01-31 11:58:00Z (2m ago); it continues after that; Sprag gives up waiting at 2026-01-31 12:00:05Z (in 5s).\n"
             ),
             "{text}"
         );

@@ -5,11 +5,14 @@ use std::fmt::Write as _;
 use sprag_wire::{NotStartable, Reloaded};
 
 use super::Supervisor;
+use crate::client::Why;
 use crate::failure::Exit;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    why: Why,
     #[command(flatten)]
     supervisor: Supervisor,
 }
@@ -17,7 +20,7 @@ pub(crate) struct Arguments {
 /// Has the file read again. A file that is not valid changes nothing.
 pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let client = arguments.supervisor.client()?;
-    let document = client.post(&["workers", "reload"]).send().await?;
+    let document = client.post(&["workers", "reload"]).why(&arguments.why).send().await?;
     output.show(&document, text)?;
     Ok(Exit::Done)
 }
@@ -41,12 +44,12 @@ fn text(reloaded: &Reloaded) -> String {
     for NotStartable { path, reason } in not_startable {
         let _ = writeln!(
             text,
-            "not startable: {path}: {reason}; what runs of it continues as configured before"
+            "not startable: {path}: {reason}; its running process keeps the old definition"
         );
     }
     let _ = writeln!(text, "unchanged: {unchanged}");
     if *rules > 0 {
-        let _ = writeln!(text, "rules new, changed or gone: {rules}");
+        let _ = writeln!(text, "new, changed or removed rules: {rules}");
     }
     text
 }

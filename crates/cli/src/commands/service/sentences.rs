@@ -18,24 +18,26 @@ pub(super) fn next(explained: &WorkerExplanation, now: Timestamp) -> Vec<String>
         return vec![format!("{}{} (rule `{}`)", rule.next, at(rule.next_at, now), rule.name)];
     }
     if worker.path == "/" {
-        return vec!["it continues; its rules are judged with each new observation".to_owned()];
+        return vec!["it continues; its rules check each new observation".to_owned()];
     }
     // What a service says of itself has its own words.
     let due = explained.observed["service"]["due"].as_str();
     let one = match worker.state.as_str() {
-        "failed" => "nothing, until a person or a changed file says otherwise".to_owned(),
-        "stopped" if explained.goal == Goal::Running => "nothing: its work is done".to_owned(),
+        "failed" => "nothing, until a person starts it or the file changes".to_owned(),
+        "stopped" if explained.goal == Goal::Running => "nothing: it completed its work".to_owned(),
         "stopped" => "nothing, until you start it".to_owned(),
         "starting" => match due {
             Some(due) => {
                 let due = When::parse(due).map_or_else(|| due.to_owned(), |when| when.long(now));
-                format!("it is started again at {due}")
+                format!("it starts again at {due}")
             }
-            None => "it is running once it is ready".to_owned(),
+            None => "it is `running` as soon as it is ready".to_owned(),
         },
-        "stopping" => "it is stopped once nothing of it runs; what is left after its grace is killed".to_owned(),
-        "degraded" => "it is running again once it is well".to_owned(),
-        _ => "it is looked at every second; should it end, its `restart` says what follows".to_owned(),
+        "stopping" => {
+            "it is `stopped` when all its processes have ended; after its grace, Sprag kills the rest".to_owned()
+        }
+        "degraded" => "it is `running` again as soon as its check succeeds".to_owned(),
+        _ => "Sprag checks it every second; if it ends, its `restart` decides what follows".to_owned(),
     };
     vec![one]
 }
@@ -51,7 +53,7 @@ fn hold(hold: &WorkerHold, now: Timestamp) -> String {
     let mut text = format!("{} since {since}; {}{}", hold.what, hold.next, at(hold.at, now));
     if let Some(gives_up) = hold.gives_up {
         // Writing to a text cannot fail.
-        let _ = write!(text, "; that is given up at {}", When::from(gives_up).long(now));
+        let _ = write!(text, "; Sprag gives up waiting at {}", When::from(gives_up).long(now));
     }
     text
 }
@@ -88,39 +90,39 @@ pub(super) fn can(explained: &WorkerExplanation) -> Vec<(String, &'static str)> 
     if let Some(other) = waits_for(worker) {
         commands.push((
             format!("sprag service explain {other}"),
-            "says how the one it waits for is",
+            "shows the state of the service that it waits for",
         ));
     }
     for escalation in &explained.escalations {
         let child = format!("sprag service restart {}", below(path, &escalation.child));
-        commands.push((child, "ends the escalation, and what was counted is forgotten"));
+        commands.push((child, "ends the escalation and clears the count"));
     }
     if explained.action.outcome == LastOutcome::InProgress {
         commands.push((
             on("cancel"),
-            "cancels its action; cancelling a stop kills what is left at once",
+            "cancels its action; cancelling a stop kills the remaining processes at once",
         ));
     }
     if path == "/" {
         commands.push((
             on("start"),
-            "ends escalations and starts what failed; what is well is not touched",
+            "ends escalations and starts failed services; healthy services keep running",
         ));
         return commands;
     }
     if worker.circuit == "escalated" {
-        commands.push((on("restart"), "ends the escalation, and what was counted is forgotten"));
+        commands.push((on("restart"), "ends the escalation and clears the count"));
     }
     match worker.state.as_str() {
         "failed" => commands.extend([
-            (on("logs"), "shows what it wrote"),
-            (on("start"), "forgets what failed and tries again"),
-            ("sprag service reload".to_owned(), "follows the file once it is fixed"),
+            (on("logs"), "shows its log"),
+            (on("start"), "clears its failures and starts it"),
+            ("sprag service reload".to_owned(), "reads the fixed file again"),
         ]),
         "stopped" => commands.push((on("start"), "starts it")),
-        "stopping" => commands.push((on("logs"), "shows what it writes")),
+        "stopping" => commands.push((on("logs"), "shows its log")),
         _ => commands.extend([
-            (on("logs"), "shows what it writes"),
+            (on("logs"), "shows its log"),
             (on("restart"), "stops it and starts it again"),
             (on("stop"), "stops it and keeps it stopped"),
         ]),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sprag_engine::Handle;
 use sprag_engine::requests::Refusal;
 use sprag_engine::requests::idempotency::Key;
+use sprag_engine::{Asker, Handle};
 use sprag_server::Workers;
 use sprag_supervisor::store::Store;
 use sprag_supervisor::{Known, Ledger};
@@ -133,9 +133,9 @@ impl Alarms {
         let key = Key::new(PRINCIPAL, &format!("{}-{}", known.id, part.word())).ok();
         let about = [known.kind.name(), part.word()];
         let start = compiled.alert.raise(payload(known, part), &about);
-        let asked = self.engine.ask_once(start, key.as_ref()).await;
+        let asked = self.engine.ask_once(start, &Asker::from(key)).await;
         let started = asked.answer.map_err(Untold::Refused)?;
-        self.engine.execution(started.id).await.map_err(Untold::Refused)
+        self.engine.read().execution(started.id).await.map_err(Untold::Refused)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sprag_core::document::source::{Format, Limits, parse};
 use sprag_core::document::{Finding, Findings, Severity};
-use sprag_core::source::{Format, Limits, parse};
 use sprag_core::supervision::RestartBudget;
 use sprag_server::NotReloaded;
 use sprag_supervisor::process;
@@ -81,7 +81,7 @@ pub(super) fn show(source: &ServicesSource, output: Output) -> anyhow::Result<Ex
     }
     let count = findings::counted(missing.len(), "thing");
     output::note(&format!(
-        "the file is valid, and {count} in it could not be started here"
+        "the file is valid, but this machine cannot start {count} of it"
     ));
     Ok(Exit::Failed)
 }
@@ -99,7 +99,7 @@ fn missing(source: &ServicesSource) -> Vec<Finding> {
         let service_pointer = format!("/services/{}", path.replace('/', "/children/"));
         for error in process::missing(service, &source.file.folder) {
             let place = root.inside(&format!("{service_pointer}{}", error.pointer()));
-            let remedy = "have it there before the service is started, or fix the file";
+            let remedy = "install or create it before you start the service, or fix the file";
             findings.error(&place, "not-here", format!("`{path}`: {error}"), remedy);
         }
     }

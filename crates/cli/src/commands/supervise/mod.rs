@@ -172,7 +172,7 @@ async fn serve(
 /// How the process ends.
 fn finish(stopped: &Stopped) -> Exit {
     for path in &stopped.killed {
-        output::note(&format!("{path} did not end when it was asked to, and was killed"));
+        output::note(&format!("{path} did not stop in time, so Sprag killed it"));
     }
     match &stopped.outcome {
         ShutdownOutcome::Clean if stopped.killed.is_empty() => {
@@ -187,7 +187,7 @@ fn finish(stopped: &Stopped) -> Exit {
                 } else {
                     &cut.path
                 };
-                output::note(&format!("{name} did not stop in its time: {:?}", cut.why));
+                output::note(&format!("{name} did not stop in time: {:?}", cut.why));
             }
             Exit::Unclean
         }

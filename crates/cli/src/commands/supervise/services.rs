@@ -127,7 +127,7 @@ impl Running {
 pub(crate) struct Stopped {
     /// Who was cut off.
     pub(crate) outcome: ShutdownOutcome,
-    /// Services of which something did not end when it was asked to, and was killed.
+    /// Services of which something did not stop in time, so Sprag killed it.
     pub(crate) killed: Vec<String>,
 }
 
@@ -295,7 +295,7 @@ fn open(state: &Path) -> Result<Store, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use sprag_core::source::Format;
+    use sprag_core::document::source::Format;
     use sprag_supervisor::services::load;
 
     use super::*;

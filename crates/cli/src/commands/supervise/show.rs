@@ -34,7 +34,7 @@ pub(super) fn banner(address: SocketAddr, state: &Path, output: Output) -> anyho
         format!(" --server {url}")
     };
     output::note(&format!(
-        "sprag supervises, listening on {url}, remembering in {}; see `sprag service list{server}`",
+        "sprag supervises, listening on {url}, with its state in {}; see `sprag service list{server}`",
         state.display()
     ));
     Ok(())

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::{Once, Remote};
+use crate::client::{Once, Remote, Why};
 use crate::completion::Names;
 use crate::failure::Exit;
 use crate::output::Output;
@@ -15,6 +15,8 @@ pub(crate) struct Arguments {
     /// Release only at this revision
     #[arg(long)]
     revision: Option<u64>,
+    #[command(flatten)]
+    why: Why,
     #[command(flatten)]
     once: Once,
     #[command(flatten)]
@@ -29,6 +31,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         .matching(arguments.revision)
         .json(&json!({}))
         .once(&arguments.once)
+        .why(&arguments.why)
         .send()
         .await?;
     output.show(&switch, super::text)?;

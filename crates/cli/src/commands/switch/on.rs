@@ -62,14 +62,14 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let mut document = request.once(once).send().await?;
     let mut switch: Switch = output::read(document.clone())?;
     if switch.status == SwitchStatus::Arming && !no_wait {
-        output::note("the switch is on; waiting until every node knows of it (some 10 s at the most)");
+        output::note("the switch is on; waiting until every node knows it (at most 10 s)");
         document = until_effective(&client, &switch).await?.unwrap_or(document);
         switch = output::read(document.clone())?;
     }
     output.show(&document, super::text)?;
     if output == Output::Text {
         if switch.status == SwitchStatus::Unmatched {
-            output::note("it holds nothing yet: its scope names nothing that exists");
+            output::note("it stops nothing yet: its scope matches nothing that exists");
         }
         output::note(&format!("release it with: sprag switch off {}", switch.id));
     }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::{ActionError, Outcome};
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 use sprag_runners::http::{Exchange, Observer, Request};
 
 /// What is shown of a body at most.

@@ -49,7 +49,7 @@ pub(super) struct Arguments {
         env = "SPRAG_CONFIG",
         hide_env = true,
         value_name = "FILE",
-        help = "Configuration file, without --sandbox\n[default: SPRAG_CONFIG, as in FILE, or sprag.toml]"
+        help = "Configuration file, without --sandbox\n[default: SPRAG_CONFIG, FILE's own, or sprag.toml]"
     )]
     config: Option<PathBuf>,
 }
@@ -103,7 +103,7 @@ async fn run_all<'a>(tests: &'a [(&'a Path, Ready)], world: World) -> anyhow::Re
 fn configuration_of(name: &str) -> Result<PathBuf, Failure> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.is_empty() || !name.chars().all(is_name) {
-        return Err(Failure::invalid(format!("`{name}` is no name of a sandbox"))
+        return Err(Failure::invalid(format!("`{name}` is not the name of a sandbox"))
             .note("use letters, digits, `-` and `_`: NAME stands for sprag.NAME.toml"));
     }
     let file = PathBuf::from(format!("sprag.{name}.toml"));

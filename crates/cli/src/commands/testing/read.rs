@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use sprag_core::clock::Manual;
 use sprag_core::document::Finding;
+use sprag_core::document::source::{self, Document, Limits};
 use sprag_core::machine::Machine;
 use sprag_core::machine::testing::{Case, Reach, Scenario, Subject, Target, Test, TestFile};
-use sprag_core::source::{self, Document, Limits};
 use sprag_runners::{Registry, reach};
 
 use crate::commands::Known;

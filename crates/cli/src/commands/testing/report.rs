@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use sprag_core::action::{Status, Verdict};
-use sprag_core::duration::Millis;
 use sprag_core::machine::testing::{Advice, Course, Report as ScenarioReport, Tried, Unmet};
+use sprag_core::time::duration::Millis;
 use sprag_engine::read::view::result_events;
 
 use super::exchanges::Interaction;

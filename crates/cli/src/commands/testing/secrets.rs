@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sprag_core::action::BoxFuture;
-use sprag_core::redact::Redactor;
+use sprag_core::text::redact::Redactor;
 use sprag_runners::secrets::{Provider, SecretError, Secrets};
 
 /// What was handed out, by name.
@@ -98,7 +98,10 @@ mod tests {
     #[test]
     fn a_stand_in_is_a_signing_secret_whatever_the_name() {
         for name in ["a", "ab", "abc", "crm_token"] {
-            assert!(sprag_core::signature::Secret::parse(&stand_in(name)).is_ok(), "{name}");
+            assert!(
+                sprag_core::integrity::signature::Secret::parse(&stand_in(name)).is_ok(),
+                "{name}"
+            );
         }
         assert_ne!(stand_in("a"), stand_in("b"));
     }

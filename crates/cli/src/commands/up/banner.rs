@@ -34,7 +34,7 @@ pub(super) fn show(
     };
     let next = demo.map_or_else(|| vec![apply(&server)], |demo| watch(demo, &server));
     if output::errors_to_terminal() {
-        output::note(&format!("sprag is listening on {url}, remembering in {store}"));
+        output::note(&format!("sprag is listening on {url}, with its data in {store}"));
         if let Some(demo) = demo {
             output::note(&about(demo));
         }
@@ -70,7 +70,7 @@ fn watch(demo: &Demo, server: &str) -> Vec<String> {
 
 fn about(demo: &Demo) -> String {
     format!(
-        "demo: four machines at work, one of them every minute instead of every night; what they call is simulated on {}",
+        "demo: four machines run, one of them every minute instead of every night; they call simulated services on {}",
         demo.world
     )
 }

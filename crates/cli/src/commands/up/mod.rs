@@ -3,9 +3,11 @@
 //! Store, engine, runners and server are wired here and nowhere else. Whatever happens, a process that was asked to
 //! stop is gone within ten seconds: what it leaves unfinished the next one settles.
 
+mod admin;
 mod banner;
 mod demo;
 mod engine;
+pub(crate) mod heads;
 mod memory;
 mod place;
 mod reach;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sprag_core::clock::{Clock, Manual, System};
-use sprag_engine::Engine;
+use sprag_engine::{Engine, Handle};
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
 use sprag_server::{Error as ServerError, Reserved, Server};
@@ -62,6 +64,12 @@ pub(crate) struct Arguments {
     /// Address for other nodes [default: as --listen]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
+    /// Authentication of callers: off or token [default: off]
+    #[arg(long, value_name = "MODE")]
+    auth: Option<String>,
+    /// Write the first admin token to this file instead of{n}printing it
+    #[arg(long, value_name = "FILE")]
+    admin_token_file: Option<PathBuf>,
     /// The configuration file.
     #[arg(
         long,
@@ -91,6 +99,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         store,
         listen,
         advertise,
+        auth,
+        admin_token_file,
         config,
         check,
         demo,
@@ -115,6 +125,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
             .or(store.as_deref()),
         listen: listen.as_deref(),
         advertise: advertise.as_deref(),
+        auth: auth.as_deref(),
     };
     let mut settings = Settings::load(&given, &environment)?;
     settings.runners.exec.check_user()?;
@@ -139,12 +150,16 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         .build()?;
     // Before the store: a server that cannot listen leaves no new file behind.
     let reserved = runtime
-        .block_on(async { Reserved::take(settings.listen) })
+        .block_on(async { Reserved::take(settings.listen, &settings.auth) })
         .map_err(not_listening)?;
     let store = store::open(&settings.store, settings.shards)?;
     if let Some(path) = settings.store.file() {
         warn_about_store(path);
     }
+    let purpose = Purposed {
+        purpose,
+        admin_token_file: admin_token_file.clone(),
+    };
     let end = runtime.block_on(serve(settings, (store, reserved), services, purpose, output));
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);
@@ -165,6 +180,13 @@ enum Purpose {
     Work,
     /// The same, with something to watch.
     Demo,
+}
+
+/// What a server is there for, and where its first token goes.
+struct Purposed {
+    purpose: Purpose,
+    /// None if it is printed.
+    admin_token_file: Option<PathBuf>,
 }
 
 /// A store for as long as the server runs.
@@ -195,17 +217,25 @@ enum End {
     ServerFailed(anyhow::Error),
 }
 
+/// What runs beside the server for as long as it does.
+fn accompany(clock: Arc<System>, heads: Option<heads::Export>, engine: Handle) {
+    tokio::spawn(time::follow(clock));
+    tokio::spawn(memory::give_back());
+    heads::begin(heads, engine);
+}
+
 async fn serve(
     settings: Settings,
     (store, reserved): (store::Opened, Reserved),
     services: Option<ServicesSource>,
-    purpose: Purpose,
+    purposed: Purposed,
     output: Output,
 ) -> anyhow::Result<Exit> {
     let Settings {
         store: address,
         listen,
         hosts,
+        auth,
         advertise,
         shards: _,
         body_bytes,
@@ -213,6 +243,7 @@ async fn serve(
         secrets,
         engine: mut options,
         alerts,
+        heads,
         telemetry,
     } = settings;
     // From here on a signal is a request, not the end of the process.
@@ -240,20 +271,18 @@ async fn serve(
         body_bytes,
         store: address.kind().to_owned(),
         streams: sprag_server::STREAMS_MAX,
+        auth: auth.clone(),
     };
     let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
-    tokio::spawn(time::follow(clock));
-    tokio::spawn(memory::give_back());
-    let demo = match purpose {
-        Purpose::Demo => Some(Demo::begin(engine.handle(), server.address()).await?),
-        Purpose::Work => None,
-    };
+    accompany(clock, heads, engine.handle());
+    let demo = demo(purposed.purpose, &engine, server.address()).await?;
     banner::show(server.address(), &address, demo.as_ref(), output)?;
     let (stop, stopped) = oneshot::channel::<()>();
     // Dropping the sender means the same.
     let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
     reach::begin(&engine.handle());
+    tokio::spawn(admin::begin(auth.mode, engine.handle(), purposed.admin_token_file));
     let mut running = Running {
         engine,
         serving,
@@ -264,6 +293,14 @@ async fn serve(
     let end = running.end().await;
     demo.iter().for_each(Demo::stop);
     running.drain(end, stop).await
+}
+
+/// Begins what there is to watch, if that is what the server is there for.
+async fn demo(purpose: Purpose, engine: &Engine, address: SocketAddr) -> anyhow::Result<Option<Demo>> {
+    match purpose {
+        Purpose::Demo => Ok(Some(Demo::begin(engine.handle(), address).await?)),
+        Purpose::Work => Ok(None),
+    }
 }
 
 /// Has traces carried to a collector, where one was named.
@@ -291,7 +328,9 @@ fn addressed(advertise: Option<Advertise>, mut hosts: Vec<String>, listens: Sock
 /// Why the server cannot listen: an address that is not allowed is a mistake in the configuration.
 pub(super) fn not_listening(error: ServerError) -> anyhow::Error {
     match error {
-        ServerError::NotLoopback { .. } | ServerError::HostName { .. } => Failure::invalid(error.to_string()).into(),
+        ServerError::NotLoopback { .. } | ServerError::PlainText { .. } | ServerError::HostName { .. } => {
+            Failure::invalid(error.to_string()).into()
+        }
         error => Failure::new(format!("{:#}", anyhow::Error::from(error)))
             .note("name another with --listen")
             .into(),
@@ -384,7 +423,7 @@ impl Running {
             }
             End::EngineFailed(reason) => Err(Failure::new(format!("the engine stopped: {reason}"))
                 .code("engine-stopped")
-                .note("start it again once the cause is fixed; it continues from what is stored")
+                .note("fix the cause and start the server again; it continues from the stored state")
                 .into()),
             End::ServerFailed(error) => Err(error),
         }

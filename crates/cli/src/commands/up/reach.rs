@@ -54,7 +54,9 @@ async fn look(whereabouts: &Whereabouts, advertise: &str) -> Result<(), String> 
     let me = whereabouts.me().to_string();
     match system["cluster"]["node"].as_str() {
         Some(node) if node == me => Ok(()),
-        Some(node) => Err(format!("node `{node}` answers there, and this one is `{me}`")),
-        None => Err("what answers there is no node of this database".to_owned()),
+        Some(node) => Err(format!(
+            "node `{node}` answers at this address, but this node is `{me}`"
+        )),
+        None => Err("the program at this address is not a node of this database".to_owned()),
     }
 }

@@ -92,7 +92,7 @@ fn lane(writer: impl LaneStore + 'static) -> Result<Box<dyn LaneStore>, Failure>
         return Ok(Box::new(writer));
     };
     // Some are between the steps of a runner, not at the store.
-    if sprag_runners::failpoint::choose(&text) {
+    if sprag_runners::registry::failpoint::choose(&text) {
         return Ok(Box::new(writer));
     }
     let failpoint = text

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use sprag_core::source::{self, Limits};
+use sprag_core::document::source::{self, Limits};
 use sprag_wire::{Workflow, WorkflowStatus};
 
 use crate::client::{Once, Remote};

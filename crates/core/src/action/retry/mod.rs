@@ -52,9 +52,9 @@ pub struct Policy {
     pub delays: Vec<u64>,
     /// Spread each delay over the upper half of its length.
     pub jitter: bool,
-    /// Only these types are retried, when given.
+    /// If set, Sprag retries only these types.
     pub retryable_errors: Option<Vec<String>>,
-    /// These types never are.
+    /// Sprag never retries these types.
     pub non_retryable_errors: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use super::error::{ActionError, kind};
 use super::outcome::Verdict;
 use super::progress::{Action, AttemptRecord, Crashes};
 use super::retry::Policy;
-use crate::patch::Operation;
+use crate::document::patch::Operation;
 
 /// What is shown of another side's own words.
 const SAID_CHARACTERS_MAX: usize = 200;
@@ -149,13 +149,13 @@ fn not_listed(error: &ActionError, policy: &Policy) -> Option<Fix> {
     let never = policy.non_retryable_errors.iter().position(|never| never == name);
     Some(match never {
         Some(position) => Fix {
-            text: format!("`{name}` is in `nonRetryableErrors`, so it was not tried again: remove it there"),
+            text: format!("`{name}` is in `nonRetryableErrors`, so Sprag did not retry: remove it there"),
             patch: vec![Operation::Remove {
                 path: format!("/retryPolicy/nonRetryableErrors/{position}"),
             }],
         },
         None => Fix {
-            text: format!("`{name}` is not in `retryableErrors`, so it was not tried again: add it"),
+            text: format!("`{name}` is not in `retryableErrors`, so Sprag did not retry: add it"),
             patch: vec![Operation::Add {
                 path: "/retryPolicy/retryableErrors/-".to_owned(),
                 value: json!(name),
@@ -168,40 +168,48 @@ fn not_listed(error: &ActionError, policy: &Policy) -> Option<Fix> {
 fn by_kind(action: &Action, error: &ActionError, facts: TriageFacts<'_>) -> Option<String> {
     let host = action
         .host()
-        .map_or("the other side".to_owned(), |host| format!("`{host}`"));
+        .map_or("the service".to_owned(), |host| format!("`{host}`"));
     let text = match error.kind.as_str() {
-        kind::TIMEOUT => format!("{host} did not answer in time: see that it is up, then retry"),
-        kind::RATE_LIMIT => format!("{host} asked for less: give the action a `rate` under `limits`, then retry"),
-        kind::AUTHENTICATION_FAILED => format!("{host} does not accept who we are: check {}, then retry", keys(facts)),
+        kind::TIMEOUT => format!("{host} did not answer in time: check that it is up, then retry"),
+        kind::RATE_LIMIT => {
+            format!("{host} gets too many requests: give the action a `rate` under `limits`, then retry")
+        }
+        kind::AUTHENTICATION_FAILED => format!(
+            "{host} did not accept the credentials: check {}, then retry",
+            keys(facts)
+        ),
         kind::AUTHORIZATION_FAILED => format!(
-            "{host} knows who we are and does not allow it: grant it there to the owner of {}, then retry",
+            "{host} accepted the credentials but does not allow the request: grant the right to the owner of {}, \
+             then retry",
             keys(facts)
         ),
         kind::INVALID_CONFIGURATION => misconfigured(error),
         kind::MALFORMED_REQUEST => {
             let said = said(error).unwrap_or_else(|| "its reply is in `failureReason.details`".to_owned());
-            format!("{host} refused the request as it stands ({said}): retry with a fixed `config`")
+            format!("{host} refused the request ({said}): retry with a fixed `config`")
         }
         kind::NOT_FOUND => format!(
             "there is nothing at {}: retry with a fixed `config`",
             place(facts, &host)
         ),
         kind::CONFLICT => format!(
-            "what {host} has already forbids it: if the effect has happened, archive the letter; else fix it there and retry"
+            "the state of {host} forbids the request: if the effect has happened, archive the dead letter; otherwise \
+             fix it there and retry"
         ),
         kind::UNEXPECTED_STATUS => format!(
             "status {} is not expected from {}: fix the address, or list it in `expectedStatusCodes`",
             error.code.as_deref().unwrap_or("of the reply"),
             place(facts, &host)
         ),
-        kind::NETWORK_ERROR => format!("{host} could not be reached: check its name and the way to it, then retry"),
+        kind::NETWORK_ERROR => format!("{host} could not be reached: check its name and the network, then retry"),
         kind::SERVICE_UNAVAILABLE | kind::TEMPORARY_FAILURE => {
-            format!("{host} was not well: retry once it is; {}", bridged(action, facts))
+            format!(
+                "{host} was unavailable: retry when it has recovered; {}",
+                bridged(action, facts)
+            )
         }
-        kind::PROCESS_FAILED => "read what the process said, in `failureReason.details`, then retry".to_owned(),
-        kind::PANIC | kind::CRASHED => {
-            "look at the server's log first: the action may be what brings it down".to_owned()
-        }
+        kind::PROCESS_FAILED => "read the output of the process in `failureReason.details`, then retry".to_owned(),
+        kind::PANIC | kind::CRASHED => "check the server's log first: the action may crash the server".to_owned(),
         _ => return None,
     };
     Some(text)
@@ -209,7 +217,7 @@ fn by_kind(action: &Action, error: &ActionError, facts: TriageFacts<'_>) -> Opti
 
 fn misconfigured(error: &ActionError) -> String {
     if let Some(line) = detail(error, "add").and_then(Value::as_str) {
-        return format!("add `{line}` to `sprag.toml`, start the server again, then retry");
+        return format!("add `{line}` to `sprag.toml`, restart the server, then retry");
     }
     if let Some(secret) = detail(error, "secret").and_then(Value::as_str) {
         let variable = secret.to_ascii_uppercase();
@@ -262,7 +270,7 @@ fn bridged(action: &Action, facts: TriageFacts<'_>) -> String {
     let last = budget(action).last().and_then(|attempt| attempt.end_time);
     let span = last.zip(first).map_or(0, |(last, first)| last.since(first));
     format!(
-        "its {} attempts were over after {}, a higher `maxAttempts` or `maxDelay` bridges more",
+        "its {} attempts took {}; a higher `maxAttempts` or `maxDelay` covers a longer outage",
         facts.policy.max_attempts,
         shown(span)
     )

@@ -141,7 +141,7 @@ fn problem(error: &serde_json::Error) -> ConfigProblem {
     ConfigProblem {
         pointer: String::new(),
         detail: error.to_string(),
-        remedy: "write what the runner of this type reads".to_owned(),
+        remedy: "write the input that the runner of this type reads".to_owned(),
         fault: Fault::Definition,
     }
 }

@@ -49,12 +49,12 @@ pub(super) fn analyze(source: &str, tokens: &[Token<'_>]) -> Result<Analysis, St
             "an expression is empty; for braces as text write `{{ \"{{\" }}`",
         ));
     };
-    let mut reader = Reader::new(tokens);
+    let mut reader = Analyzer::new(tokens);
     while let Some(token) = reader.peek(0) {
         reader.read(token)?;
     }
     reader.end_group()?;
-    let Reader {
+    let Analyzer {
         paths,
         filters,
         tests,
@@ -132,7 +132,7 @@ struct Group {
     joined: bool,
 }
 
-struct Reader<'s, 't> {
+struct Analyzer<'s, 't> {
     tokens: &'t [Token<'s>],
     at: usize,
     role: Role,
@@ -146,7 +146,7 @@ struct Reader<'s, 't> {
     places: Vec<(usize, usize, usize)>,
 }
 
-impl<'s, 't> Reader<'s, 't> {
+impl<'s, 't> Analyzer<'s, 't> {
     fn new(tokens: &'t [Token<'s>]) -> Self {
         Self {
             tokens,
@@ -220,7 +220,7 @@ impl<'s, 't> Reader<'s, 't> {
         Ok(())
     }
 
-    /// A word that joins what stands on its left to what follows. The library would take it for a variable where
+    /// A word that joins the expression on its left to what follows. The library would take it for a variable where
     /// nothing stands on its left.
     fn keyword(&mut self, token: Token<'s>) -> Result<(), StringProblem> {
         if self.role == Role::Operator {
@@ -420,7 +420,7 @@ impl<'s, 't> Reader<'s, 't> {
         Ok(())
     }
 
-    /// An operator weaker than `~`: what stands before it is complete.
+    /// An operator weaker than `~`: the expression before it is complete.
     fn boundary(&mut self) {
         if self.group.joined {
             self.take_text();

@@ -26,7 +26,7 @@ pub const BRACKETS_MAX: usize = 16;
 /// The most different paths one expression may name.
 pub const PATHS_MAX: usize = 32;
 
-/// The most `+` and `~` in one expression. Each may copy what stands on its left, so their number bounds memory.
+/// The most `+` and `~` in one expression. Each may copy the value on its left, so their number bounds memory.
 pub const JOINS_MAX: usize = 32;
 
 /// Instructions one expression may run. There are no loops, so only very long expressions reach it.

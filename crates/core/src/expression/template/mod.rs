@@ -18,7 +18,7 @@
 //! # What an expression can hold
 //!
 //! - Paths: `variables.a`, `variables["a-b"]`, `message.payload.items[0].name`, `results.fetch.result.data.0`; a
-//!   computed subscript, `variables[variables.key]`, copies what stands before it as a whole.
+//!   computed subscript, `variables[variables.key]`, copies the whole value before it.
 //! - Literals: `"text"`, `'text'`, `1`, `1.5`, `true`, `false`, `none`, `[a, b]`, `{"name": a}`.
 //! - Operators: `+ - * / // %` on numbers, `+` on texts and on lists, `~` for text, `== != < <= > >=`, `in`, `not in`,
 //!   `and`, `or`, `not`, `is`, `is not`, `a if condition else b`, slices `a[1:3]`.

@@ -40,7 +40,7 @@ impl SecretUse {
 
 /// What is wrong with an expression that does more with a secret than it may.
 pub(super) fn misused(expression: &str) -> String {
-    format!("`{expression}` works on the value of a secret, which must stand alone in its braces")
+    format!("`{expression}` computes with the value of a secret, which must be used unchanged")
 }
 
 /// Whether `path` leads to a secret.

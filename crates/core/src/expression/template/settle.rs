@@ -110,7 +110,7 @@ mod tests {
             let [root, name, rest @ ..] = path.segments() else {
                 return None;
             };
-            let rest: String = rest.iter().map(|part| format!(".{part}")).collect();
+            let rest: String = rest.iter().flat_map(|part| [".", part.as_ref()]).collect();
             (root.as_ref() == "steps").then(|| format!("steps.fix__{name}{rest}"))
         };
         for (written, expected) in [

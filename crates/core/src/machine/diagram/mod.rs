@@ -26,7 +26,7 @@ pub enum DiagramFormat {
 
 /// A word that names no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no format of a diagram; there are `svg`, `mermaid` and `dot`")]
+#[error("`{given}` is not a format of a diagram; use `svg`, `mermaid` and `dot`")]
 pub struct UnknownFormat {
     /// What was given.
     pub given: String,

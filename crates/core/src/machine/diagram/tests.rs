@@ -1,8 +1,8 @@
 //! The three formats, by what must be in them.
 
 use super::*;
+use crate::document::source::Format;
 use crate::machine::{LoadOptions, load_text};
-use crate::source::Format;
 
 const MACHINE: &str = r#"
 id: m

@@ -29,36 +29,36 @@ const NOT_OF_THE_ROOT: [&str; 9] = [
     "templates",
 ];
 
-/// Everything that is different.
+/// All differences.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// The changes: the machine itself, its data, states, transitions, actions.
     pub changes: Vec<Change>,
 }
 
-/// One thing that is different.
+/// One difference.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
-    /// What happened to it.
+    /// The kind of change.
     pub change: ChangeKind,
-    /// What it is.
+    /// The kind of the changed part.
     pub what: Subject,
-    /// Which.
+    /// The name of the changed part.
     pub name: String,
-    /// Its fields that are different; none for what was added or removed.
+    /// Its changed fields; none if it was added or removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<ChangedField>,
 }
 
-/// A field that is different.
+/// A changed field.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ChangedField")]
 pub struct ChangedField {
     /// Its name.
     pub field: String,
-    /// What it was; null where it was not there.
+    /// The old value; null if there was none.
     pub before: Value,
-    /// What it is; null where it is not there any more.
+    /// The new value; null if there is none.
     pub after: Value,
 }
 
@@ -67,11 +67,11 @@ pub struct ChangedField {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum ChangeKind {
-    /// It is new.
+    /// Added.
     Added,
-    /// It is gone.
+    /// Removed.
     Removed,
-    /// It is another.
+    /// Changed.
     Changed,
 }
 

@@ -1,8 +1,8 @@
 //! Differences, as people read them.
 
 use super::*;
+use crate::document::source::Format;
 use crate::machine::{LoadOptions, load_text};
-use crate::source::Format;
 
 const BEFORE: &str = "
 id: m

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::document::Findings;
+use crate::document::source::shown;
 use crate::machine::event::is_reserved;
 use crate::machine::load::{Notes, Site, Use};
 use crate::machine::model::{Descriptor, Machine, Operation, StateIndex, TransitionIndex};
 use crate::machine::sets::{History, Sets};
 use crate::machine::state_set::StateSet;
-use crate::source::shown;
 
 /// Names variables that nothing sets, and results of unknown actions.
 pub(super) fn check_names(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {

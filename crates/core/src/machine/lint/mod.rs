@@ -10,7 +10,7 @@ mod units;
 use super::load::Notes;
 use super::model::{Descriptor, Kind, Machine, Operation, StateIndex};
 use crate::document::Findings;
-use crate::source::shown;
+use crate::document::source::shown;
 
 /// Names everything doubtful. What is missing or misspelled makes other things look unused, and states that are each
 /// other's children have no end: so doubts about the structure wait until it is sound. The others are said at once.

@@ -9,7 +9,7 @@ use crate::machine::state_set::StateSet;
 /// Names states that are never entered, and those that are never left although they are no end.
 pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {
     let reached = reached(machine);
-    for (index, place) in machine.indexes().zip(&notes.states) {
+    for (index, fields) in machine.indexes().zip(&notes.states) {
         let path = machine.display_path(index);
         let parent_is_reached = machine
             .state(index)
@@ -18,12 +18,17 @@ pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Finding
         if !reached.contains(index) {
             if parent_is_reached {
                 let detail = format!("no transition leads to `{path}`");
-                findings.warning(place, "unreachable", detail, "add a transition to it, or remove it");
+                findings.warning(
+                    &fields.at.key_place(),
+                    "unreachable",
+                    detail,
+                    "add a transition to it, or remove it",
+                );
             }
         } else if machine.state(index).kind == Kind::Atomic && !can_be_left(machine, index) {
             let detail = format!("nothing leads out of `{path}`, and it is not final");
             let remedy = "make it `type: final`, or add a transition";
-            findings.warning(place, "no-way-out", detail, remedy);
+            findings.warning(&fields.at.key_place(), "no-way-out", detail, remedy);
         }
     }
 }

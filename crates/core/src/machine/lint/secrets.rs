@@ -1,8 +1,8 @@
 //! Secrets that stand in the file in clear.
 
 use crate::document::Findings;
+use crate::document::source::Spot;
 use crate::machine::load::Notes;
-use crate::source::Spot;
 
 /// Keys that end so hold secrets, letter case, `-` and `_` aside.
 const SECRET_KEYS: [&str; 9] = [
@@ -41,7 +41,7 @@ fn check_inside(spot: &Spot<'_>, findings: &mut Findings) {
 
 fn check_text(name: &str, spot: &Spot<'_>, findings: &mut Findings) {
     if spot.text().is_some_and(|text| !text.is_empty() && !text.contains("{{")) {
-        let detail = format!("`{name}` stands in clear in the definition");
+        let detail = format!("`{name}` is in clear text in the definition");
         findings.warning(&spot.place(), "secret-in-clear", detail, "write `{{secrets.<name>}}`");
     }
 }

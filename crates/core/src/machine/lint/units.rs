@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::document::Findings;
+use crate::document::source::Spot;
 use crate::machine::load::Notes;
-use crate::source::Spot;
 
 /// Fields of an action that limit how long something may take.
 const LIMITS: [&str; 2] = ["timeout", "deadline"];

@@ -1,19 +1,17 @@
 //! Action definitions, aliases of the seeds included.
 
-use std::collections::BTreeSet;
-
 use super::keys::{ACTION, LIMIT, RATE, RETRY, SCHEDULE};
 use super::loader::Loader;
 use super::notes::Site;
 use crate::action::definition::{PRIORITY_DEFAULT, TIMEOUT_DEFAULT};
 use crate::action::retry::{Backoff, Policy};
 use crate::action::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
-use crate::document::{Fields, millis};
+use crate::document::source::{Spot, shown};
+use crate::document::{Fields, Findings, millis};
 use crate::expression::template::Template;
-use crate::machine::model::{Kind, Operation, StateIndex};
+use crate::machine::model::{Kind, StateIndex};
 use crate::operation::StepParams;
-use crate::schedule::{CatchUp, Cron, Overlap};
-use crate::source::{Spot, shown};
+use crate::time::schedule::{CatchUp, Cron, Overlap};
 
 impl<'n> Loader<'n> {
     /// Reads all definitions, and hangs each on the state that triggers it.
@@ -26,7 +24,7 @@ impl<'n> Loader<'n> {
             .collect();
         for (position, action) in actions.iter().enumerate() {
             let id = action.text("actionId").unwrap_or_default();
-            self.action_positions.entry(id).or_insert(position);
+            self.notes.action_positions.entry(id).or_insert(position);
         }
         self.notes.actions.clone_from(&actions);
         for (position, fields) in actions.iter().enumerate() {
@@ -37,7 +35,7 @@ impl<'n> Loader<'n> {
     }
 
     fn definition(&mut self, position: usize, fields: &Fields<'n>) -> Option<Definition> {
-        self.refuse_approval(fields);
+        refuse_approval(&mut self.findings, fields);
         let config = match fields.get("config") {
             Some(spot) => self.template(&spot, Site::Config(position))?,
             None => Template::compile(&serde_json::json!({})).ok()?,
@@ -51,12 +49,14 @@ impl<'n> Loader<'n> {
             kind: fields.string("type").unwrap_or_default(),
             config,
             params,
-            policy: self.policy(fields),
+            policy: policy(&mut self.findings, fields),
             timeout: fields.millis("timeout").unwrap_or(TIMEOUT_DEFAULT),
             deadline: fields.millis("deadline"),
             enabled: fields.flag("enabled").unwrap_or(true),
             delay: fields.millis("delay").unwrap_or(0),
-            schedule: fields.get("schedule").and_then(|spot| self.schedule(&spot)),
+            schedule: fields
+                .get("schedule")
+                .and_then(|spot| schedule(&mut self.findings, &spot)),
             condition,
             priority: fields.whole("priority").unwrap_or(PRIORITY_DEFAULT),
             runner: fields.string("runner"),
@@ -65,7 +65,7 @@ impl<'n> Loader<'n> {
                 _ => OnUnknown::Retry,
             },
             limits: self.limits(position, fields),
-            on_exit: self.on_exit(fields),
+            on_exit: on_exit(&mut self.findings, fields),
             description: fields.string("description"),
             tags: fields.texts("tags").unwrap_or_default(),
             at: fields.at.place().at,
@@ -85,98 +85,11 @@ impl<'n> Loader<'n> {
             .filter_map(|name| name.text().map(str::to_owned));
         Some(StepParams::new(
             params,
-            declared,
+            declared.as_ref(),
             secrets.collect(),
             now.unwrap_or_default(),
             &mut self.findings,
         ))
-    }
-
-    fn refuse_approval(&mut self, fields: &Fields<'n>) {
-        if fields.flag("requiresApproval") == Some(true)
-            && let Some(spot) = fields.get("requiresApproval")
-        {
-            let detail = "`requiresApproval: true` cannot be honoured yet";
-            self.findings
-                .error(&spot.key_place(), "not-supported", detail, "remove it");
-        }
-    }
-
-    fn policy(&mut self, action: &Fields<'n>) -> Policy {
-        let default = Policy::default();
-        let Some(spot) = action.get("retryPolicy") else {
-            return default;
-        };
-        let fields = Fields::new(spot, &RETRY);
-        let delays = fields.get("delays");
-        let backoff_strategy = match fields.text("backoffStrategy") {
-            Some("fixed") => Backoff::Fixed,
-            Some("linear") => Backoff::Linear,
-            Some("custom") => Backoff::Custom,
-            _ => Backoff::Exponential,
-        };
-        if backoff_strategy == Backoff::Custom && delays.as_ref().is_none_or(Spot::is_empty) {
-            let detail = "backoff strategy `custom` has no `delays`";
-            self.findings.error(
-                &fields.at.place(),
-                "bad-retry",
-                detail,
-                "add `delays`, such as `[1s, 10s, 1m]`",
-            );
-        }
-        Policy {
-            max_attempts: fields.whole("maxAttempts").unwrap_or(default.max_attempts),
-            backoff_strategy,
-            base_delay: fields.millis("baseDelay").unwrap_or(default.base_delay),
-            multiplier: fields.number("multiplier").unwrap_or(default.multiplier),
-            max_delay: fields.millis("maxDelay").unwrap_or(default.max_delay),
-            delays: delays
-                .iter()
-                .flat_map(Spot::items)
-                .filter_map(|delay| millis(delay.value))
-                .collect(),
-            jitter: fields.flag("jitter").unwrap_or(default.jitter),
-            retryable_errors: fields.texts("retryableErrors"),
-            non_retryable_errors: fields.texts("nonRetryableErrors").unwrap_or_default(),
-        }
-    }
-
-    fn schedule(&mut self, spot: &Spot<'n>) -> Option<Schedule> {
-        let fields = Fields::new(spot.clone(), &SCHEDULE);
-        let written = if spot.text().is_some() {
-            spot.clone()
-        } else {
-            fields.get("cron")?
-        };
-        let cron = match Cron::parse(written.text()?, fields.text("timezone")) {
-            Ok(cron) => cron,
-            Err(error) => {
-                let message = error.to_string();
-                let (detail, remedy) = message.split_once("; ").unwrap_or((&message, "mend the schedule"));
-                self.findings.error(&written.place(), "bad-schedule", detail, remedy);
-                return None;
-            }
-        };
-        if cron.never_fires() {
-            let detail = format!("schedule `{}` never fires: no such date exists", shown(written.text()?));
-            self.findings
-                .error(&written.place(), "never-fires", detail, "mend the day or the month");
-        }
-        let overlap = match fields.text("overlap") {
-            Some("queue") => Overlap::Queue,
-            Some("allow") => Overlap::Allow,
-            _ => Overlap::Skip,
-        };
-        let catch_up = match fields.text("catchUp") {
-            Some("skip") => CatchUp::Skip,
-            Some("all") => CatchUp::All,
-            _ => CatchUp::One,
-        };
-        Some(Schedule {
-            cron,
-            overlap,
-            catch_up,
-        })
     }
 
     fn limits(&mut self, position: usize, action: &Fields<'n>) -> Vec<Limit> {
@@ -210,21 +123,6 @@ impl<'n> Loader<'n> {
         limits
     }
 
-    fn on_exit(&mut self, fields: &Fields<'n>) -> OnExit {
-        let given = |name| fields.flag(name).unwrap_or(false);
-        match (given("keepOnExit"), given("cancelOnExit")) {
-            (true, true) => {
-                let detail = "`keepOnExit` and `cancelOnExit` contradict each other";
-                self.findings
-                    .error(&fields.at.place(), "contradiction", detail, "remove one of them");
-                OnExit::Keep
-            }
-            (true, false) => OnExit::Keep,
-            (false, true) => OnExit::Cancel,
-            (false, false) => OnExit::CancelNotDue,
-        }
-    }
-
     fn read_trigger(&mut self, position: usize, fields: &Fields<'n>) {
         let is_scheduled = fields.get("schedule").is_some();
         let Some(spot) = fields.get("triggerState") else {
@@ -256,37 +154,104 @@ impl<'n> Loader<'n> {
         }
         self.machine.states[state.position()].triggers.push(position);
     }
+}
 
-    /// Names the actions that nothing ever triggers.
-    pub(super) fn check_triggers(&mut self) {
-        let in_states = self
-            .machine
-            .states
+fn refuse_approval(findings: &mut Findings, fields: &Fields<'_>) {
+    if fields.flag("requiresApproval") == Some(true)
+        && let Some(spot) = fields.get("requiresApproval")
+    {
+        let detail = "`requiresApproval: true` is not supported yet";
+        findings.error(&spot.key_place(), "not-supported", detail, "remove it");
+    }
+}
+
+fn policy(findings: &mut Findings, action: &Fields<'_>) -> Policy {
+    let default = Policy::default();
+    let Some(spot) = action.get("retryPolicy") else {
+        return default;
+    };
+    let fields = Fields::new(spot, &RETRY);
+    let delays = fields.get("delays");
+    let backoff_strategy = match fields.text("backoffStrategy") {
+        Some("fixed") => Backoff::Fixed,
+        Some("linear") => Backoff::Linear,
+        Some("custom") => Backoff::Custom,
+        _ => Backoff::Exponential,
+    };
+    if backoff_strategy == Backoff::Custom && delays.as_ref().is_none_or(Spot::is_empty) {
+        let detail = "backoff strategy `custom` has no `delays`";
+        findings.error(
+            &fields.at.place(),
+            "bad-retry",
+            detail,
+            "add `delays`, such as `[1s, 10s, 1m]`",
+        );
+    }
+    Policy {
+        max_attempts: fields.whole("maxAttempts").unwrap_or(default.max_attempts),
+        backoff_strategy,
+        base_delay: fields.millis("baseDelay").unwrap_or(default.base_delay),
+        multiplier: fields.number("multiplier").unwrap_or(default.multiplier),
+        max_delay: fields.millis("maxDelay").unwrap_or(default.max_delay),
+        delays: delays
             .iter()
-            .flat_map(|state| state.entry.iter().chain(&state.exit));
-        let in_transitions = self
-            .machine
-            .transitions
-            .iter()
-            .flat_map(|transition| &transition.operations);
-        let run: BTreeSet<usize> = in_states
-            .chain(in_transitions)
-            .filter_map(|operation| match operation {
-                Operation::Run(action) => Some(*action),
-                _ => None,
-            })
-            .collect();
-        for (position, fields) in self.notes.actions.iter().enumerate() {
-            let is_named = ["triggerState", "schedule"]
-                .iter()
-                .any(|name| fields.get(name).is_some());
-            if !is_named && !run.contains(&position) {
-                let detail = format!("nothing triggers action `{}`", id_of(fields));
-                let remedy = "add `triggerState`, or name it in a `run`";
-                self.findings
-                    .error(&fields.at.place(), "never-triggered", detail, remedy);
-            }
+            .flat_map(Spot::items)
+            .filter_map(|delay| millis(delay.value))
+            .collect(),
+        jitter: fields.flag("jitter").unwrap_or(default.jitter),
+        retryable_errors: fields.texts("retryableErrors"),
+        non_retryable_errors: fields.texts("nonRetryableErrors").unwrap_or_default(),
+    }
+}
+
+fn schedule(findings: &mut Findings, spot: &Spot<'_>) -> Option<Schedule> {
+    let fields = Fields::new(spot.clone(), &SCHEDULE);
+    let written = if spot.text().is_some() {
+        spot.clone()
+    } else {
+        fields.get("cron")?
+    };
+    let cron = match Cron::parse(written.text()?, fields.text("timezone")) {
+        Ok(cron) => cron,
+        Err(error) => {
+            let message = error.to_string();
+            let (detail, remedy) = message.split_once("; ").unwrap_or((&message, "fix the schedule"));
+            findings.error(&written.place(), "bad-schedule", detail, remedy);
+            return None;
         }
+    };
+    if cron.never_fires() {
+        let detail = format!("schedule `{}` never fires: no such date exists", shown(written.text()?));
+        findings.error(&written.place(), "never-fires", detail, "fix the day or the month");
+    }
+    let overlap = match fields.text("overlap") {
+        Some("queue") => Overlap::Queue,
+        Some("allow") => Overlap::Allow,
+        _ => Overlap::Skip,
+    };
+    let catch_up = match fields.text("catchUp") {
+        Some("skip") => CatchUp::Skip,
+        Some("all") => CatchUp::All,
+        _ => CatchUp::One,
+    };
+    Some(Schedule {
+        cron,
+        overlap,
+        catch_up,
+    })
+}
+
+fn on_exit(findings: &mut Findings, fields: &Fields<'_>) -> OnExit {
+    let given = |name| fields.flag(name).unwrap_or(false);
+    match (given("keepOnExit"), given("cancelOnExit")) {
+        (true, true) => {
+            let detail = "`keepOnExit` and `cancelOnExit` contradict each other";
+            findings.error(&fields.at.place(), "contradiction", detail, "remove one of them");
+            OnExit::Keep
+        }
+        (true, false) => OnExit::Keep,
+        (false, true) => OnExit::Cancel,
+        (false, false) => OnExit::CancelNotDue,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Action definitions that belong to no machine: those of operations. They are read as the only action of a machine of one
 //! state, so everything that is wrong with an action of a machine is found in them too, at the same places.
 
+use super::checks;
 use super::config::ConfigCheck;
 use super::loader::Loader;
+use crate::document::source::{Document, Position, Spot};
 use crate::document::{Finding, Findings};
 use crate::machine::state_set::STATES_CEILING;
-use crate::source::{Document, Position, Spot};
 
 /// What the one state is called.
 const STATE: &str = "a";
@@ -14,29 +15,27 @@ const POINTER: &str = "/actions/0";
 
 /// Everything wrong with the values of an action whose keys were checked before. `owner` is whose secrets it may name, and
 /// `roots` are the names its expressions may begin with.
-pub(crate) fn check_action(
-    action: &Spot<'_>,
-    owner: &str,
-    roots: &'static [&'static str],
-    runners: &dyn ConfigCheck,
-) -> Vec<Finding> {
+pub(crate) fn check_action(action: &Spot<'_>, owner: &str, roots: &[&str], runners: &dyn ConfigCheck) -> Vec<Finding> {
     let around = around(action, owner);
-    let mut loader = Loader::new(around.root(), Findings::default(), STATES_CEILING - 1);
-    loader.roots = roots;
-    loader.compile();
-    loader.check_durations();
-    loader.check_limit_keys();
-    loader.check_tags();
-    loader.check_paths();
-    loader.check_configs(runners);
-    loader.check_secret_uses(runners);
+    let findings = match Loader::compile(around.root(), Findings::default(), STATES_CEILING - 1) {
+        Ok(loader) => {
+            let Loader {
+                machine,
+                notes,
+                mut findings,
+            } = loader;
+            checks::check_actions(&machine, &notes, &mut findings, roots, runners);
+            findings
+        }
+        Err(findings) => findings,
+    };
     let base = action.place().pointer;
     let within = |mut finding: Finding| {
         let rest = finding.pointer.strip_prefix(POINTER).unwrap_or_default();
         finding.pointer = format!("{base}{rest}");
         finding
     };
-    loader.findings.in_order().into_iter().map(within).collect()
+    findings.in_order().into_iter().map(within).collect()
 }
 
 fn around(action: &Spot<'_>, owner: &str) -> Document {

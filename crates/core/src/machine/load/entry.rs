@@ -2,17 +2,18 @@
 
 use serde_json::Value;
 
+use super::checks;
 use super::config::ConfigCheck;
 use super::keys::MACHINE;
 use super::limits::DefinitionLimits;
 use super::loader::Loader;
+use crate::document::json;
+use crate::document::source::Spot;
+use crate::document::source::{self, Document, Format};
 use crate::document::{self, Finding, Findings, Reader, Shape};
-use crate::json;
 use crate::machine::lint::lint;
 use crate::machine::model::Machine;
 use crate::machine::state_set::STATES_CEILING;
-use crate::source::Spot;
-use crate::source::{self, Document, Format};
 
 /// What a load gives.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl Default for LoadOptions<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stored definition cannot be compiled: {}", .findings.first().map_or("", |finding| finding.detail.as_str()))]
 pub struct StoredError {
-    /// What stands in the way.
+    /// The errors.
     pub findings: Vec<Finding>,
 }
 
@@ -74,19 +75,25 @@ pub fn load_document(document: &Document, options: &LoadOptions<'_>) -> Loaded {
             findings: reader.findings.finish(),
         };
     }
-    let mut loader = Loader::new(document.root(), reader.findings, options.limits.states_max());
-    loader.check_bytes(&options.limits);
-    loader.compile();
-    if !loader.has_too_many_states {
-        loader.check(&options.limits);
-        let is_sound = !loader.findings.has_errors();
-        loader.check_paths();
-        loader.check_configs(options.runners);
-        loader.check_secret_uses(options.runners);
-        lint(&loader.machine, &loader.notes, &mut loader.findings, is_sound);
-    }
-    let Loader { machine, findings, .. } = loader;
-    let machine = (!findings.has_errors()).then_some(machine);
+    let mut findings = reader.findings;
+    check_bytes(document, &mut findings, &options.limits);
+    let machine = match Loader::compile(document.root(), findings, options.limits.states_max()) {
+        Ok(loader) => {
+            let Loader {
+                machine,
+                notes,
+                findings: found,
+            } = loader;
+            findings = found;
+            let is_sound = checks::check(&machine, &notes, &mut findings, options);
+            lint(&machine, &notes, &mut findings, is_sound);
+            (!findings.has_errors()).then_some(machine)
+        }
+        Err(found) => {
+            findings = found;
+            None
+        }
+    };
     Loaded {
         machine,
         findings: findings.finish(),
@@ -95,16 +102,15 @@ pub fn load_document(document: &Document, options: &LoadOptions<'_>) -> Loaded {
 
 /// Compiles a definition that was applied once. It is not judged again: rules that came later do not apply to it.
 pub fn load_stored(definition: &Value) -> Result<Machine, StoredError> {
-    let mut loader = Loader::new(Spot::bare(definition), Findings::default(), STATES_CEILING - 1);
-    loader.compile();
+    let refused = |findings: Findings| StoredError {
+        findings: findings.finish(),
+    };
+    let loader = Loader::compile(Spot::bare(definition), Findings::default(), STATES_CEILING - 1).map_err(refused)?;
     let Loader { machine, findings, .. } = loader;
     if findings.has_errors() {
-        Err(StoredError {
-            findings: findings.finish(),
-        })
-    } else {
-        Ok(machine)
+        return Err(refused(findings));
     }
+    Ok(machine)
 }
 
 /// The JSON Schema (2020-12) of a machine file.
@@ -112,18 +118,15 @@ pub fn schema() -> Value {
     document::schema("Sprag machine", &MACHINE)
 }
 
-impl Loader<'_> {
-    /// A small file may still make a large definition: YAML aliases copy.
-    fn check_bytes(&mut self, limits: &DefinitionLimits) {
-        let bytes = json::size(&self.machine.definition);
-        if bytes > limits.bytes {
-            let detail = format!(
-                "the definition takes `{bytes}` bytes as JSON, at most `{}` are allowed",
-                limits.bytes
-            );
-            let remedy = "split it into several machines";
-            self.findings
-                .error(&self.root.place(), "definition-too-large", detail, remedy);
-        }
+/// A small file may still make a large definition: YAML aliases copy.
+fn check_bytes(document: &Document, findings: &mut Findings, limits: &DefinitionLimits) {
+    let bytes = json::size(&document.value);
+    if bytes > limits.bytes {
+        let detail = format!(
+            "the definition takes `{bytes}` bytes as JSON, at most `{}` are allowed",
+            limits.bytes
+        );
+        let remedy = "split it into several machines";
+        findings.error(&document.root().place(), "definition-too-large", detail, remedy);
     }
 }

@@ -2,28 +2,19 @@
 
 use serde_json::Value;
 
+use super::checks::template_errors;
 use super::loader::Loader;
 use super::notes::{Site, Use};
+use crate::document::json;
+use crate::document::source::Limits;
+use crate::document::source::{Spot, shown};
 use crate::expression::logic::Logic;
 use crate::expression::scope::Path;
-use crate::expression::template::{LATE_ROOTS, Template};
-use crate::json;
+use crate::expression::template::Template;
 use crate::machine::model::StateIndex;
-use crate::source::Limits;
-use crate::source::{Spot, shown};
 
 /// The operators of `JSONLogic` that read a path.
 const READERS: [&str; 5] = ["var", "val", "exists", "missing", "missing_some"];
-
-/// The names right below the roots that have a fixed set of them.
-const FIELDS: [(&str, &[&str]); 3] = [
-    (
-        "execution",
-        &["id", "key", "machine", "version", "state", "variables", "createdAt"],
-    ),
-    ("event", &["type", "payload", "result", "error", "source", "timestamp"]),
-    ("message", &["id", "type", "payload"]),
-];
 
 impl<'n> Loader<'n> {
     /// A transition's guard.
@@ -93,25 +84,9 @@ impl<'n> Loader<'n> {
                 Some(template)
             }
             Err(errors) => {
-                self.template_errors(
-                    spot,
-                    errors
-                        .iter()
-                        .map(|error| (error.pointer.as_str(), error.detail.as_str())),
-                );
+                template_errors(&mut self.findings, spot, &errors);
                 None
             }
-        }
-    }
-
-    /// Notes what does not parse in a template; a message says what is wrong, then what to write.
-    pub(super) fn template_errors<'e>(&mut self, spot: &Spot<'n>, errors: impl Iterator<Item = (&'e str, &'e str)>) {
-        for (pointer, message) in errors {
-            let (detail, remedy) = message
-                .split_once("; ")
-                .unwrap_or((message, "mend the expression between the braces"));
-            self.findings
-                .error(&spot.inside(pointer), "bad-template", detail, remedy);
         }
     }
 
@@ -122,53 +97,6 @@ impl<'n> Loader<'n> {
             path: path.clone(),
         });
         self.notes.uses.extend(uses);
-    }
-
-    /// Names every path that can lead nowhere, whatever happens.
-    pub(super) fn check_paths(&mut self) {
-        let uses = std::mem::take(&mut self.notes.uses);
-        for found in &uses {
-            self.check_root(found);
-            self.check_field(found);
-        }
-        self.notes.uses = uses;
-    }
-
-    fn check_root(&mut self, found: &Use<'n>) {
-        let Some(root) = found.path.root() else { return };
-        let is_late = LATE_ROOTS.contains(&root);
-        if self.roots.contains(&root) || (is_late && matches!(found.site, Site::Config(_))) {
-            return;
-        }
-        let remedy = match self.findings.nearest(root, self.roots.iter().copied()) {
-            _ if is_late => "name it in an action's `config`, where it is bound for each attempt".to_owned(),
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("begin with one of `{}`", self.roots.join("`, `")),
-        };
-        let detail = format!(
-            "`{}` begins with `{}`, which is not known here",
-            shown(&found.path.to_string()),
-            shown(root)
-        );
-        self.findings.error(&found.place(), "unknown-root", detail, remedy);
-    }
-
-    fn check_field(&mut self, found: &Use<'n>) {
-        let [root, field, ..] = found.path.segments() else {
-            return;
-        };
-        let Some((_, fields)) = FIELDS.iter().find(|(known, _)| *known == root.as_ref()) else {
-            return;
-        };
-        if fields.contains(&field.as_ref()) {
-            return;
-        }
-        let remedy = match self.findings.nearest(field, fields.iter().copied()) {
-            Some(nearest) => format!("did you mean `{root}.{nearest}`?"),
-            None => format!("`{root}` has `{}`", fields.join("`, `")),
-        };
-        let detail = format!("`{root}` has no `{}`", shown(field));
-        self.findings.error(&found.place(), "unknown-field", detail, remedy);
     }
 }
 

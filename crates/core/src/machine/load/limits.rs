@@ -1,7 +1,7 @@
 //! How large a definition may be.
 
+use crate::document::source::{DEFINITION_BYTES_MAX, DEFINITION_NODES_MAX, DEPTH_MAX, Limits};
 use crate::machine::state_set::STATES_CEILING;
-use crate::source::{DEFINITION_BYTES_MAX, DEFINITION_NODES_MAX, DEPTH_MAX, Limits};
 
 /// The bounds of a definition. Going over one is a finding of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

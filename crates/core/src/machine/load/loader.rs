@@ -1,54 +1,53 @@
 //! One load under way: the machine so far, what was found, and the order in which things are read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::keys::MACHINE;
 use super::notes::Notes;
+use super::tree::Tree;
 use crate::document::Fields;
 use crate::document::Findings;
-use crate::machine::context::ROOTS;
+use crate::document::source::Spot;
 use crate::machine::digest::digest;
 use crate::machine::model::Machine;
 use crate::machine::sets::TransitionReach;
 use crate::machine::state_set::StateSet;
-use crate::source::Spot;
 
 /// A load under way.
 pub(super) struct Loader<'n> {
-    /// The whole file.
-    pub(super) root: Spot<'n>,
     /// The machine so far.
     pub(super) machine: Machine,
-    /// The fields of every state, by index.
-    pub(super) states: Vec<Fields<'n>>,
-    /// The position of every action in the file, by its id; of several with one id, the first.
-    pub(super) action_positions: BTreeMap<&'n str, usize>,
     /// What the machine does not keep.
     pub(super) notes: Notes<'n>,
     /// What was found.
     pub(super) findings: Findings,
-    /// How many states below the root there may be.
-    pub(super) states_max: usize,
-    /// Whether there were more.
-    pub(super) has_too_many_states: bool,
-    /// The names that an expression may begin with, besides late-bound ones.
-    pub(super) roots: &'static [&'static str],
 }
 
 impl<'n> Loader<'n> {
-    /// A load of this file that has read nothing yet.
-    pub(super) fn new(root: Spot<'n>, findings: Findings, states_max: usize) -> Self {
+    /// Reads everything: states before what names them, actions before what runs them. Fails only if there are more than
+    /// `states_max` states below the root; then nothing else is read.
+    pub(super) fn compile(root: Spot<'n>, mut findings: Findings, states_max: usize) -> Result<Self, Findings> {
         let root = Fields::new(root, &MACHINE);
         let object = |name| root.object(name).unwrap_or_default();
+        let id = root.string("id").unwrap_or_default();
+        let Ok(tree) = Tree::read(&root, &id, states_max) else {
+            let detail = format!("the machine has more than `{states_max}` states");
+            let remedy = "split it into several machines";
+            findings.error(&root.at.place(), "too-many-states", detail, remedy);
+            return Err(findings);
+        };
+        let Tree {
+            states, fields, paths, ..
+        } = tree;
         let machine = Machine {
-            id: root.string("id").unwrap_or_default(),
+            id,
             description: root.string("description"),
             digest: [0; 32],
             definition: root.at.value.clone(),
             variables: object("variables"),
             input: root.value("input"),
-            states: Vec::new(),
+            states,
             transitions: Vec::new(),
             actions: Vec::new(),
             automatic: StateSet::default(),
@@ -56,33 +55,22 @@ impl<'n> Loader<'n> {
             skips_named: Vec::new(),
             hooks: Vec::new(),
             templates: Arc::new(object("templates")),
-            paths: BTreeMap::new(),
+            paths,
         };
-        Self {
-            root: root.at,
+        let mut loader = Self {
             machine,
-            states: Vec::new(),
-            action_positions: BTreeMap::new(),
-            notes: Notes::default(),
+            notes: Notes::new(root.clone(), fields),
             findings,
-            states_max,
-            has_too_many_states: false,
-            roots: &ROOTS,
-        }
+        };
+        loader.read_actions(&root);
+        loader.read_behaviour();
+        loader.read_hooks(&root);
+        loader.complete();
+        Ok(loader)
     }
 
-    /// Reads everything: states before what names them, actions before what runs them.
-    pub(super) fn compile(&mut self) {
-        let root = Fields::new(self.root.clone(), &MACHINE);
-        self.read_states(&root);
-        if self.has_too_many_states {
-            return;
-        }
-        self.read_actions(&root);
-        self.read_behaviour();
-        self.read_hooks(&root);
-        self.check_mail_templates(&root);
-        self.check_mails();
+    /// Works out what follows from everything that was read.
+    fn complete(&mut self) {
         self.machine.automatic = automatic(&self.machine);
         let reaches = TransitionReach::of_all(&self.machine);
         for (transition, reach) in self.machine.transitions.iter_mut().zip(reaches) {

@@ -4,21 +4,18 @@ mod actions;
 mod alone;
 mod checks;
 mod config;
-mod cycles;
-mod durations;
 mod entry;
 mod expressions;
 mod hooks;
 mod keys;
 mod limits;
 mod loader;
-mod mails;
 mod notes;
 mod operations;
-mod secrets;
 mod states;
 mod targets;
 mod transitions;
+mod tree;
 
 #[cfg(test)]
 mod tests;

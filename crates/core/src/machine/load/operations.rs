@@ -4,9 +4,9 @@ use super::keys::{OPERATION, RAISE};
 use super::loader::Loader;
 use super::notes::Site;
 use crate::document::Fields;
+use crate::document::source::{Spot, shown};
 use crate::expression::template::Template;
 use crate::machine::model::Operation;
-use crate::source::{Spot, shown};
 
 impl<'n> Loader<'n> {
     /// One operation or a list of them.
@@ -70,10 +70,10 @@ impl<'n> Loader<'n> {
     /// The position of the action that the text names.
     fn named_action(&mut self, spot: &Spot<'n>) -> Option<usize> {
         let name = spot.text()?;
-        let position = self.action_positions.get(name).copied();
+        let position = self.notes.action_positions.get(name).copied();
         if position.is_none() {
             let detail = format!("there is no action `{}`", shown(name));
-            let remedy = match self.findings.nearest(name, self.action_positions.keys().copied()) {
+            let remedy = match self.findings.nearest(name, self.notes.action_positions.keys().copied()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 // In XState a name stands for a function of the program.
                 None => "define it under `actions` with an `actionId`, a `type` and a `config`: an action is a definition here, not a \

@@ -4,8 +4,8 @@
 //! a path from the root; at last a name that only one state of the machine has.
 
 use super::loader::Loader;
+use crate::document::source::{Spot, shown};
 use crate::machine::model::{Kind, Machine, StateIndex};
-use crate::source::{Spot, shown};
 
 /// Why a target means no state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(in crate::machine) enum Unresolved {
 }
 
 impl Machine {
-    /// The state that `target` means when nobody in particular asks: `#id`, `#machine.path`, a path from the root, or
+    /// The state that `target` means, seen from the root: `#id`, `#machine.path`, a path from the root, or
     /// a name that only one state has.
     pub(crate) fn find(&self, target: &str) -> Option<StateIndex> {
         self.resolve(StateIndex::ROOT, target).ok()

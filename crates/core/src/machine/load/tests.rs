@@ -12,9 +12,9 @@ mod warnings;
 
 use super::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, UnknownType, load_text};
 use crate::action::{ConfigProblem, Fault, SecretRules};
+use crate::document::source::Format;
 use crate::document::{Finding, Severity};
 use crate::machine::Machine;
-use crate::source::Format;
 
 /// Knows one type, `email`, which needs `to` and takes no secret there. Nobody may name the secret `locked`.
 struct Mailer;
@@ -44,7 +44,7 @@ impl ConfigCheck for Mailer {
         };
         Ok(match config.get("to") {
             None => vec![bad("/to", "`to` is missing")],
-            Some(to) if to == "nobody" => vec![bad("/to", "`nobody` is no address")],
+            Some(to) if to == "nobody" => vec![bad("/to", "`nobody` is not an address")],
             Some(to) if to.is_object() => vec![bad("/to/address", "an address is missing")],
             Some(_) => Vec::new(),
         })

@@ -4,9 +4,9 @@ use super::keys::TRANSITION;
 use super::loader::Loader;
 use super::notes::Site;
 use crate::document::Fields;
-use crate::duration::Millis;
+use crate::document::source::Spot;
 use crate::machine::model::{After, Descriptor, Operation, StateIndex, Transition, TransitionIndex};
-use crate::source::Spot;
+use crate::time::duration::Millis;
 
 impl<'n> Loader<'n> {
     /// Reads all transitions of a state.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::duration::Millis;
-use crate::source::{Format, Limits, nearest, parse_value};
+use crate::document::source::{Format, Limits, nearest, parse_value};
+use crate::time::duration::Millis;
 
 /// Values in messages are cut after this many characters.
 const SHOWN_CHARACTERS_MAX: usize = 80;
@@ -44,7 +44,7 @@ pub enum InputError {
     },
     /// JSON of another shape.
     #[error(
-        "`{text}` is no input: write {{\"type\": …, \"payload\": …}}, {{\"advance\": \"5m\"}} or {{\"outcome\": …, \"success\": …, \"result\": …}}"
+        "`{text}` is not an input: write {{\"type\": …, \"payload\": …}}, {{\"advance\": \"5m\"}} or {{\"outcome\": …, \"success\": …, \"result\": …}}"
     )]
     Shape {
         /// What was given.

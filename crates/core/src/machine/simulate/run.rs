@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 /// Macrosteps one input may set off: a machine that never rests is cut off here.
 const SET_OFF_MAX: usize = 10_000;
 
-/// What one input led to.
+/// The result of one input.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "SimulationLine")]
 pub struct Line {
@@ -30,19 +30,19 @@ pub struct Line {
     pub event: Option<String>,
     /// The active atomic and final states as dotted paths, sorted.
     pub configuration: Vec<String>,
-    /// Whether a transition answered; for an advance, whether anything that fell due on the way was answered.
+    /// Whether a transition handled the input; for an advance, whether one handled anything that became due.
     pub handled: bool,
-    /// The actions triggered that would run, in order; what is skipped, or dead from the start, is not among them.
+    /// The triggered actions that would run, in order, without skipped actions and actions that are dead at once.
     pub actions: Vec<String>,
     /// The variables.
     pub variables: Map<String, Value>,
-    /// The code of why the input was refused, or why something it set off was discarded.
+    /// The code of the reason why the input was refused, or why a step that followed it was discarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The same in words.
+    /// The reason in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The output of the execution, where this input completed it.
+    /// The output of the execution, if this input completed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
 }
@@ -184,7 +184,7 @@ impl Simulation {
 
     fn message(&mut self, kind: String, payload: Value) -> Result<bool, Refused> {
         if is_reserved(&kind) {
-            let detail = format!("messages of type `{kind}` come from the engine only; give it another type");
+            let detail = format!("only Sprag sends messages of type `{kind}`; use another type");
             return Err(Refused::new("reserved-type", detail));
         }
         if let Err(problem) = check_key(&kind) {
@@ -192,7 +192,7 @@ impl Simulation {
         }
         self.fire_due(self.now);
         if self.is_completed() {
-            let detail = "the execution is completed and takes no more messages";
+            let detail = "the execution is completed and accepts no more messages";
             return Err(Refused::new("execution-closed", detail));
         }
         self.messages += 1;
@@ -316,7 +316,7 @@ impl Simulation {
     fn is_cut_off(&mut self) -> bool {
         let is_cut_off = self.present.macrosteps >= SET_OFF_MAX;
         if is_cut_off {
-            let detail = format!("one input set off {SET_OFF_MAX} macrosteps; the machine may never come to rest");
+            let detail = format!("one input started {SET_OFF_MAX} steps; check the machine for a loop");
             self.note(Refused::new("runaway", detail));
         }
         is_cut_off

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::document::source::Format;
 use crate::machine::{LoadOptions, load_text};
-use crate::source::Format;
 use crate::time::Timestamp;
 
 const LEASE: &str = r"

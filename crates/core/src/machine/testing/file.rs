@@ -4,8 +4,8 @@
 use super::action::{self, Case, Target};
 use super::keys::FILE;
 use super::scenario::{self, Scenario};
+use crate::document::source::{Document, Format, Limits, parse, shown};
 use crate::document::{Fields, Finding, Findings, Reader, Shape};
-use crate::source::{Document, Format, Limits, parse, shown};
 use crate::time::Timestamp;
 
 /// 2026-01-01T00:00:00Z: when a test starts that does not say it, so that it always goes the same way.
@@ -105,10 +105,10 @@ fn check_subject(file: &Fields<'_>, findings: &mut Findings) {
     let has = |name| file.get(name).is_some();
     let mut refuse = |detail, remedy| findings.error(&file.at.place(), "no-action", detail, remedy);
     match (has("action"), has("machine"), has("actionId")) {
-        (true, true, _) => refuse("`action` and `machine` both name what is tested", "keep one of them"),
+        (true, true, _) => refuse("`action` and `machine` cannot be used together", "keep one of them"),
         (true, false, true) => refuse("`actionId` goes with `machine`", "remove it"),
         (false, false, _) => refuse(
-            "nothing says what is tested",
+            "the file does not say what it tests",
             "add `machine`, `machine` and `actionId`, or `action`",
         ),
         (false, true, _) if has("templates") => {

@@ -166,7 +166,7 @@ static MOCK: Table = Table {
         Key::optional(
             "cut",
             &Word(&["connect", "request", "reply"]),
-            "Where the connection fails: before it stands, before a reply, or inside it.",
+            "Where the connection fails: before it opens, before a reply, or inside the reply.",
         ),
         Key::optional("to", &Name(Free), "Only for requests whose URL begins so."),
         Key::optional(
@@ -201,12 +201,12 @@ static ERROR: Table = Table {
     keys: &[
         Key::required("type", &Name(Free), "The error type."),
         Key::optional("message", &Text, "What happened."),
-        Key::optional("code", &Text, "The other side's own code."),
+        Key::optional("code", &Text, "The error code of the service."),
         Key::optional("details", &Any, "What helps a person."),
         Key::optional(
             "retryAfter",
             &Duration { least: 0 },
-            "How long the other side asks to be left alone.",
+            "The wait that the service asks for.",
         ),
     ],
 };
@@ -273,7 +273,7 @@ static EXPECTED_ERROR: Table = Table {
         Key::optional("type", &Text, "The error type."),
         Key::optional("message", &Text, "The whole message."),
         Key::optional("retryable", &Flag, "Whether another attempt followed from it."),
-        Key::optional("code", &Text, "The other side's own code."),
+        Key::optional("code", &Text, "The error code of the service."),
         Key::optional("details", &Any, "Some of the details."),
     ],
 };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::document::Finding;
-use crate::source::Format;
+use crate::document::source::Format;
 
 fn read(text: &str) -> Result<TestFile, Vec<Finding>> {
     TestFile::read(text, Format::Yaml)

@@ -16,8 +16,8 @@ use super::{
     Trigger, load_text, step,
 };
 use crate::action::{ActionError, ResultEvent};
+use crate::document::source::Format;
 use crate::ids::{ExecutionId, Slot};
-use crate::source::Format;
 use crate::time::Timestamp;
 
 /// A machine, an execution of it, and everything that came out so far.
@@ -170,7 +170,7 @@ fn check(text: &str, script: &str) {
             event.strip_prefix("done."),
             event.strip_prefix("failed."),
         ) {
-            (Some(time), ..) => bench.advance(crate::duration::Millis::parse(time).unwrap().get()),
+            (Some(time), ..) => bench.advance(crate::time::duration::Millis::parse(time).unwrap().get()),
             (_, Some(action), _) => drop(bench.end(action, How::Done, Value::Null).unwrap()),
             (_, _, Some(action)) => drop(bench.end(action, How::Failed, Value::Null).unwrap()),
             _ => drop(bench.send(event).unwrap()),

@@ -151,7 +151,7 @@ proptest! {
     fn any_machine_that_loads_can_be_stepped(plan in plan()) {
         let text = plan.definition(0).to_string();
         let options = crate::machine::LoadOptions::default();
-        let loads = crate::machine::load_text(&text, crate::source::Format::Json, &options).machine.is_some();
+        let loads = crate::machine::load_text(&text, crate::document::source::Format::Json, &options).machine.is_some();
         prop_assume!(loads);
         let Ok(mut bench) = Bench::start_with(&text, &Value::Null) else { return Ok(()) };
         bench.limits = Limits { microsteps: 100, ..Limits::default() };

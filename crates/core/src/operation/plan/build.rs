@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::given::Given;
 use super::model::{Expanded, Plan, PlanStep, StepAction};
 use crate::action::Permission;
+use crate::document::source::{Place, shown};
 use crate::document::{Finding, Findings};
 use crate::machine::ConfigCheck;
 use crate::operation::catalog::Catalog;
 use crate::operation::definition::{Due, OnFailure};
 use crate::operation::proposal::{Proposal, Urgency, Work};
 use crate::operation::risk::Risk;
-use crate::source::{Place, shown};
 use crate::time::Timestamp;
 
 /// The most steps of a plan, those of expanded workflows included: each becomes states of one machine.
@@ -96,7 +96,7 @@ fn build_with(
 impl Builder<'_> {
     fn work(&mut self, work: &Work) {
         match work {
-            Work::Operation { operation, params, due } => self.single(operation, Given::data(params.clone()), *due),
+            Work::Operation { operation, params, due } => self.single(operation, &Given::data(params.clone()), *due),
             Work::Steps(steps) => {
                 let given = |params: &_| Given::of_steps(params);
                 self.expand(steps, &given, &super::expand::Seat::default());
@@ -218,9 +218,8 @@ pub(super) fn step_name(operation: &str) -> String {
 /// A due time as a step keeps it: an instant, and a delay after the steps before.
 pub(super) fn due_of(due: Due, has_before: bool, now: Timestamp) -> (Option<Timestamp>, Option<u64>) {
     match due {
-        Due::Now => (None, None),
+        Due::Now | Due::Delay(0) => (None, None),
         Due::At(at) => (Some(at), None),
-        Due::Delay(0) => (None, None),
         Due::Delay(delay) if has_before => (None, Some(delay)),
         // Nothing comes before it, so its time counts from the proposal, whenever it is approved.
         Due::Delay(delay) => (Some(now.plus(delay)), None),

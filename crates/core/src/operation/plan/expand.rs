@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 use super::build::{Builder, due_of, step_name};
 use super::given::{Given, Refused};
 use super::model::{Expanded, PlanStep, StepAction};
+use crate::document::json;
+use crate::document::source::Place;
 use crate::expression::scope::Path;
 use crate::expression::template::rename;
-use crate::json;
 use crate::operation::catalog::{NESTING_MAX, Versioned};
 use crate::operation::definition::{Body, Compensate, Due, OnFailure, StepDocument};
 use crate::operation::steps::{INSIDE, dependencies};
-use crate::source::Place;
 use crate::time::Timestamp;
 
 /// Where a list of steps stands in the plan.
@@ -41,7 +41,7 @@ type Give<'g> = &'g dyn Fn(&Map<String, Value>) -> Result<Given, Vec<Refused>>;
 
 impl Builder<'_> {
     /// A proposal of one operation.
-    pub(super) fn single(&mut self, operation: &str, given: Given, due: Due) {
+    pub(super) fn single(&mut self, operation: &str, given: &Given, due: Due) {
         let Some(versioned) = self.options.catalog.operation(operation).cloned() else {
             return self.unknown_operation(operation, "/operation");
         };
@@ -53,12 +53,12 @@ impl Builder<'_> {
                 pointer: Some(String::new()),
                 ..Seat::default()
             };
-            self.workflow(&versioned, &given, &seat);
+            self.workflow(&versioned, given, &seat);
             return;
         }
         let name = step_name(operation);
-        let compensation = self.compensation(&versioned, &given, &name, "");
-        if let Some(action) = self.action(&versioned, &given, "") {
+        let compensation = self.compensation(&versioned, given, &name, "");
+        if let Some(action) = self.action(&versioned, given, "") {
             self.steps.push(PlanStep {
                 name,
                 reason: None,

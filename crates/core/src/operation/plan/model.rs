@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::action::Permission;
+use crate::document::json;
 use crate::expression::template::Template;
-use crate::json;
 use crate::operation::canonical::canonical;
 use crate::operation::definition::{Kind, OnFailure};
 use crate::operation::proposal::Urgency;

@@ -6,14 +6,13 @@ use super::build::Builder;
 use super::given::Given;
 use super::model::StepAction;
 use crate::action::{Permission, secret};
+use crate::document::json;
+use crate::document::source::Place;
 use crate::expression::scope::Path;
 use crate::expression::template::{LATE_ROOTS, SecretUse, Template, TemplateLimits, rename};
-use crate::json;
-use crate::machine::UnknownType;
 use crate::operation::catalog::Versioned;
 use crate::operation::definition::{Body, Operation, Subject};
 use crate::operation::read::secret_path;
-use crate::source::Place;
 use crate::text::check_limit_key;
 
 /// Where a configuration says what is reached: a result of a step may not decide it.
@@ -100,6 +99,7 @@ impl Builder<'_> {
                 .values
                 .get(name.as_ref())
                 .and_then(Value::as_str)
+                .filter(|secret| operation.secrets.iter().any(|listed| listed == secret))
                 .map(secret_path),
             _ => None,
         });
@@ -279,12 +279,9 @@ impl Builder<'_> {
         }
         let owner = crate::operation::definition::secret_owner(&step.operation);
         let owner = secret::Owner { machine: &owner, kind };
-        let mut problems = match self.options.runners.check(kind, config) {
-            Ok(problems) => problems,
-            Err(UnknownType { .. }) => {
-                let detail = format!("no runner serves type `{kind}`");
-                return self.error(pointer, "unknown-type", detail, "fix the operation");
-            }
+        let Ok(mut problems) = self.options.runners.check(kind, config) else {
+            let detail = format!("no runner serves type `{kind}`");
+            return self.error(pointer, "unknown-type", detail, "fix the operation");
         };
         for open in step.open.iter().filter_map(|open| open.strip_prefix("/action/config")) {
             let Some(Ok(template)) = config.pointer(open).map(Template::compile) else {

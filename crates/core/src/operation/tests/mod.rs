@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Catalog, CatalogFile, Plan, PlanFacts, PlanOptions, propose, read_catalog};
 use crate::action::Permission;
 use crate::document::Finding;
-use crate::source::Format;
+use crate::document::source::Format;
 use crate::time::Timestamp;
 
 const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);

@@ -278,7 +278,7 @@ proptest! {
             Value::String(text) => format!("{text}x").into(),
             _ => json!("x"),
         };
-        let digest = |value: &Value| crate::json::digest(&crate::operation::canonical::canonical(value));
+        let digest = |value: &Value| crate::document::json::digest(&crate::operation::canonical::canonical(value));
         prop_assert_eq!(digest(&value), plan.digest());
         prop_assert_ne!(digest(&changed), plan.digest(), "{}", pointer);
     }

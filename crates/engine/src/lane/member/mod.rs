@@ -101,7 +101,7 @@ pub struct Orders {
     pub grace_millis: u64,
     /// Until when the lease surely runs, in microseconds of this node's clock.
     pub in_touch_until: u64,
-    /// Whoever owns any shard.
+    /// Nodes that own any shard.
     pub owners: BTreeSet<NodeId>,
     /// When that was asked, in microseconds of this node's clock.
     pub looked: u64,
@@ -258,7 +258,7 @@ impl Member {
         self.whereabouts.show(view);
     }
 
-    /// The lane let go of these: whoever should have them may take them.
+    /// The lane let go of these: the nodes that should have them may take them.
     pub fn released(&mut self, fences: &[Fence]) -> Result<(), Error> {
         for fence in fences {
             self.holds.remove(&fence.shard);

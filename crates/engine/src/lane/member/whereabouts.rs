@@ -1,4 +1,4 @@
-//! Where every shard is, as of the last heartbeat: for those who must send a request to whoever decides on it.
+//! Where every shard is, as of the last heartbeat: for those who must send a request to the node that decides it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -28,7 +28,7 @@ pub enum Place {
         /// Where to reach it.
         advertise: String,
     },
-    /// Nowhere for the moment: its owner is gone and nobody has taken it over yet.
+    /// Nowhere for the moment: its owner is gone and no node has taken it over yet.
     Nowhere {
         /// Which shard.
         shard: ShardId,
@@ -71,7 +71,7 @@ impl Whereabouts {
         self.place_of(shard_of(slot, u32::try_from(shards).unwrap_or(u32::MAX)))
     }
 
-    /// Whoever has the shard of a slot, alive or not, as of the last heartbeat.
+    /// The node that has the shard of a slot, alive or not, as of the last heartbeat.
     pub(crate) fn keeper(&self, slot: Slot) -> Option<Node> {
         let view = self.view()?;
         let shard = shard_of(slot, u32::try_from(view.shards.len()).ok()?);

@@ -1,4 +1,4 @@
-//! Recommendations: what somebody could change about an action, with the figures that speak for it.
+//! Recommendations: what an operator could change about an action, with the figures that speak for it.
 //!
 //! Each rule looks at one action of one machine and its definition. It says nothing about a handful of occurrences.
 
@@ -178,7 +178,7 @@ fn asked_for_less(seen: &Seen<'_>) -> Option<Advice> {
     Some(Advice {
         code: "rate-limited",
         text: format!(
-            "{} of {} attempts were told to slow down: give the action a `rate` under `limits`",
+            "{} of {} attempts reached a rate limit of the called service: give the action a `rate` under `limits`",
             percent(part),
             tally.attempts
         ),

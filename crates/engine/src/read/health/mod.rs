@@ -1,7 +1,7 @@
-//! How actions have been doing: figures over a window, what failed and why, and what somebody could change.
+//! How actions have been doing: figures over a window, what failed and why, and what an operator could change.
 //!
 //! Everything is computed from the stored actions when it is asked for, so it holds across restarts, cannot drift from
-//! what happened, and costs nothing while nobody asks. A window is of the instants at which actions were triggered. Up to
+//! what happened, and costs nothing between two calls. A window is of the instants at which actions were triggered. Up to
 //! [`LOOKED_AT_MAX`] actions are all looked at; of more, the newest of each of many even slices of the window are, and
 //! the report says so.
 
@@ -21,8 +21,8 @@ use sprag_store::{Error, Page, ReadKind};
 use sprag_wire::{self as wire, Basis, HealthReport, OfAction, OfType};
 
 use self::tally::Tally;
+use super::handle::ReadHandle;
 use crate::decide::convert;
-use crate::engine::handle::Handle;
 use crate::lane::damaged;
 use crate::requests::Refusal;
 
@@ -95,15 +95,15 @@ struct Found {
     looked_at: u64,
 }
 
-impl Handle {
+impl ReadHandle {
     /// How actions have been doing: those of one name, or all.
     pub async fn health(&self, action_id: Option<String>, window: Window) -> Result<HealthReport, Refusal> {
         let handle = self.clone();
-        let to = self.now();
+        let to = self.clock.now();
         let from = Timestamp::from_millis(to.as_millis().saturating_sub_unsigned(window.millis()));
         let named = action_id.clone();
         let (found, sampled) = self
-            .read(ReadKind::Scan, move |reader| {
+            .query(ReadKind::Scan, move |reader| {
                 gather(&handle, reader, named.as_deref(), (from, to))
             })
             .await?;
@@ -112,7 +112,7 @@ impl Handle {
 }
 
 fn gather(
-    handle: &Handle,
+    handle: &ReadHandle,
     reader: &dyn Reader,
     action_id: Option<&str>,
     (from, to): (Timestamp, Timestamp),
@@ -152,7 +152,13 @@ fn within(action_id: Option<&str>, after: Timestamp, to: Timestamp) -> Condition
 
 impl Found {
     /// Counts the newest actions that meet a condition, up to a bound.
-    fn look(&mut self, handle: &Handle, reader: &dyn Reader, condition: &Condition, most: usize) -> Result<(), Error> {
+    fn look(
+        &mut self,
+        handle: &ReadHandle,
+        reader: &dyn Reader,
+        condition: &Condition,
+        most: usize,
+    ) -> Result<(), Error> {
         let mut left = most;
         let mut before: Option<ActionId> = None;
         while left > 0 {
@@ -177,7 +183,7 @@ impl Found {
 
     fn machine(
         &mut self,
-        handle: &Handle,
+        handle: &ReadHandle,
         reader: &dyn Reader,
         name: &str,
         version: u32,

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use sprag_core::action::{Action, ActionError, AttemptRecord, Body, Origin, Status, Verdict};
+use sprag_core::document::source::Format;
 use sprag_core::ids::{AttemptId, ExecutionId, Slot};
 use sprag_core::machine::{LoadOptions, load_text};
-use sprag_core::source::Format;
 
 use super::*;
 

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sprag_core::document::json;
 use sprag_core::ids::Slot;
-use sprag_core::json;
 use sprag_store::records::Scope;
 
 use super::{Answer, Code, Refusal, Request, Subject};
@@ -29,7 +29,7 @@ pub struct Key {
 
 /// Why a text is not an `Idempotency-Key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an idempotency key has from 1 to {KEY_BYTES_MAX} visible ASCII characters")]
+#[error("the idempotency key is not valid: it must have 1 to {KEY_BYTES_MAX} visible ASCII characters")]
 pub struct KeyError;
 
 impl Key {
@@ -166,7 +166,7 @@ pub(crate) fn decode<A: Answer>(bytes: &[u8]) -> Result<A, Refusal> {
         return Ok(answer);
     }
     let unreadable = || {
-        let detail = "the request was answered before, but the answer that is kept cannot be read";
+        let detail = "the request was answered before, but the stored answer cannot be read; read the current state before you use a new key";
         Refusal::new(Code::StoreFailed, detail)
     };
     let StoredRefusal { code, detail, errors } = untagged(REFUSED, bytes).ok_or_else(unreadable)?;

@@ -7,17 +7,19 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sprag_core::access::Caller;
+use sprag_core::document::json;
+use sprag_core::document::source::Place;
 use sprag_core::document::{Finding, Severity};
 use sprag_core::ids::{Slot, WorkflowId};
-use sprag_core::json;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::operation::change::weakenings;
 use sprag_core::operation::{
     Document, Kind, OnFailure, Plan, PlanStep, Risk, StepAction, Urgency, WorkflowStatus, read_stored,
 };
-use sprag_core::source::Place;
 use sprag_store::Mutation;
 use sprag_store::records::CatalogVersion;
 
+use super::super::audit::Audit;
 use super::super::idempotency::stored_answer;
 use super::super::{Answer, Code, Refusal, Request, Route, Subject};
 use crate::decide::catalog::{CATALOG_MAX, StoredCatalog, kind_of};
@@ -66,6 +68,9 @@ impl Answer for CatalogApplied {
 impl Request for ApplyCatalog {
     type Answer = CatalogApplied;
     const NAME: &'static str = "apply-catalog";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ApplyOperations, names).changing(|_, _, applied| applied.map(applied_versions)),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -106,6 +111,24 @@ impl Request for ApplyCatalog {
             workflow: Some(id),
         })
     }
+}
+
+/// The names of the documents.
+fn names(apply: &ApplyCatalog) -> String {
+    let names: Vec<&str> = apply.documents.iter().map(|(document, _)| document.name()).collect();
+    names.join(", ")
+}
+
+/// What came of the documents, for the audit.
+fn applied_versions(applied: &CatalogApplied) -> String {
+    if let Some(workflow) = applied.workflow {
+        return format!("waits for approval of workflow {workflow}");
+    }
+    let versions = applied.documents.iter();
+    let versions: Vec<String> = versions
+        .map(|kept| format!("{} version {}", kept.id, kept.version))
+        .collect();
+    versions.join(", ")
 }
 
 /// Why documents need approval, by the names of the operations that they make weaker.

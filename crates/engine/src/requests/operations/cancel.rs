@@ -3,11 +3,13 @@
 use serde_json::json;
 use sprag_core::access::{Caller, Role};
 use sprag_core::ids::WorkflowId;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::operation::WorkflowStatus;
 
+use super::super::audit::Audit;
 use super::super::{Code, Refusal, Request, Route, Subject};
 use super::decide::end;
-use super::{WorkflowChanged, conflict};
+use super::{WorkflowChanged, conflict, plan_status};
 use crate::decide::{Decider, Reads};
 
 /// End a workflow with every step that has not ended. An attempt that runs is asked to stop.
@@ -24,6 +26,11 @@ pub struct CancelWorkflow {
 impl Request for CancelWorkflow {
     type Answer = WorkflowChanged;
     const NAME: &'static str = "cancel-workflow";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::CancelWorkflow, |request| request.id.to_string())
+            .because(|request| Some(&request.reason))
+            .changing(|request, decider, _| plan_status(decider, request.id)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.id.slot())

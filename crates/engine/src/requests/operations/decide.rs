@@ -3,15 +3,17 @@
 use serde_json::json;
 use sprag_core::access::{Caller, Role};
 use sprag_core::ids::WorkflowId;
+use sprag_core::integrity::audit::Verb;
 use sprag_core::operation::WorkflowStatus;
 use sprag_core::operation::approval::{
     ApprovalError, ApprovalVerdict, Approver, Circumstances, PlanRisk, Refusal as Against,
 };
 
+use super::super::audit::Audit;
 use super::super::{Code, Refusal, Request, Route, Subject};
 use super::apply::applies_documents;
 use super::start::run;
-use super::{WorkflowChanged, conflict, needs_role};
+use super::{WorkflowChanged, conflict, needs_role, plan_status};
 use crate::decide::plans::PlanState;
 use crate::decide::{Decider, Reads};
 
@@ -53,6 +55,11 @@ pub struct Revoke {
 impl Request for Approve {
     type Answer = WorkflowChanged;
     const NAME: &'static str = "approve";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ApproveWorkflow, |request| request.id.to_string())
+            .because(|request| request.comment.as_deref())
+            .changing(|request, decider, _| plan_status(decider, request.id)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.id.slot())
@@ -200,6 +207,11 @@ fn refusal(plan: &PlanState, error: &ApprovalError) -> Refusal {
 impl Request for Reject {
     type Answer = WorkflowChanged;
     const NAME: &'static str = "reject";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::RejectWorkflow, |request| request.id.to_string())
+            .because(|request| Some(&request.comment))
+            .changing(|request, decider, _| plan_status(decider, request.id)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.id.slot())
@@ -257,6 +269,11 @@ fn against(caller: &Caller, comment: &str, decider: &Decider<'_>) -> Against {
 impl Request for Revoke {
     type Answer = WorkflowChanged;
     const NAME: &'static str = "revoke";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::RevokeWorkflow, |request| request.id.to_string())
+            .because(|request| Some(&request.comment))
+            .changing(|request, decider, _| plan_status(decider, request.id)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.id.slot())

@@ -24,6 +24,7 @@ pub use self::propose::{PLAN_BYTES_MAX, PROPOSALS_MAX, Propose};
 pub use self::resume::{RESUMED_MAX, ResumeWorkflow};
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal};
+use crate::decide::Decider;
 use crate::decide::plans::PlanState;
 
 /// Which workflow a request was about, as its caller reads it then.
@@ -53,6 +54,12 @@ fn conflict(plan: &PlanState, wanted: &str, needed: &str) -> Refusal {
     let (id, status) = (plan.id, plan.status.word());
     let detail = format!("workflow `{id}` is {status}; only one that is {needed} can be {wanted}");
     Refusal::new(Code::StatusConflict, detail)
+}
+
+/// How a workflow stands, for the audit.
+fn plan_status(decider: &Decider<'_>, id: WorkflowId) -> Option<String> {
+    let plan = decider.plan(id).ok()?;
+    Some(plan.status.word().to_owned())
 }
 
 /// Refuses a caller without a role.

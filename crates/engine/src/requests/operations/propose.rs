@@ -6,9 +6,11 @@
 use serde_json::Value;
 use sprag_core::access::{Caller, Role};
 use sprag_core::ids::{Slot, WorkflowId};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::operation::approval::ApprovalVerdict;
 use sprag_core::operation::{self, Plan, PlanFacts, PlanOptions, Urgency, WorkflowStatus};
 
+use super::super::audit::Audit;
 use super::super::{Code, Refusal, Request, Route, Subject};
 use super::apply::{known, refuse_findings};
 use super::start::run;
@@ -33,6 +35,11 @@ pub struct Propose {
 impl Request for Propose {
     type Answer = WorkflowChanged;
     const NAME: &'static str = "propose";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ProposeWorkflow, named)
+            .making(|changed| Some(changed.id.to_string()))
+            .because(|request| request.body.get("reason").and_then(Value::as_str)),
+    );
 
     fn route(&self) -> Route {
         Route::Control
@@ -66,6 +73,14 @@ impl Request for Propose {
         accept(decider, plan)?;
         Ok(WorkflowChanged { id, created: true })
     }
+}
+
+/// What a proposal that is refused is called.
+fn named(propose: &Propose) -> String {
+    let name = ["name", "operation"]
+        .into_iter()
+        .find_map(|key| propose.body.get(key)?.as_str());
+    name.unwrap_or_default().to_owned()
 }
 
 /// The plan of a proposal, or everything that is wrong with it.

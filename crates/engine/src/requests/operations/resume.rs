@@ -4,11 +4,13 @@ use serde_json::json;
 use sprag_core::access::{Caller, Role};
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, WorkflowId};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::operation::{OnFailure, WorkflowStatus};
 
+use super::super::audit::Audit;
 use super::super::dead_letters::retry_dead;
 use super::super::{Code, Refusal, Request, RetryDead, Route, Subject};
-use super::{WorkflowChanged, conflict, needs_role};
+use super::{WorkflowChanged, conflict, needs_role, plan_status};
 use crate::decide::plans::PlanState;
 use crate::decide::{Decider, Reads};
 
@@ -31,6 +33,11 @@ pub struct ResumeWorkflow {
 impl Request for ResumeWorkflow {
     type Answer = WorkflowChanged;
     const NAME: &'static str = "resume-workflow";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ResumeWorkflow, |request| request.id.to_string())
+            .because(|request| Some(&request.reason))
+            .changing(|request, decider, _| plan_status(decider, request.id)),
+    );
 
     fn route(&self) -> Route {
         Route::Slot(self.id.slot())

@@ -194,7 +194,7 @@ fn a_service_that_cannot_be_used_is_refused_with_its_key() {
         (
             json!({"baseUrl": "https://x/{{env.HOME}}"}),
             "baseUrl",
-            "names no secret",
+            "is not a secret",
         ),
         (
             json!({"baseUrl": "https://x", "headers": {"a b": "c"}}),
@@ -204,7 +204,7 @@ fn a_service_that_cannot_be_used_is_refused_with_its_key() {
         (
             json!({"baseUrl": "https://x", "headers": {"a": "{{b}}"}}),
             "headers",
-            "names no secret",
+            "is not a secret",
         ),
         (
             json!({"baseUrl": "https://x", "authentication": {"type": "magic"}}),

@@ -13,7 +13,7 @@ use sprag_core::clock::Manual;
 
 use super::{ApiCall, Options, ServiceOptions};
 use crate::http::Client;
-use crate::outbound::Guard;
+use crate::http::outbound::Guard;
 use crate::secrets::{Provider, SecretError, Secrets};
 use crate::testing::{Case, NOW, Server, client};
 
@@ -44,7 +44,7 @@ pub(super) fn service(written: &Value) -> Options {
 
 /// A runner that knows this service. Definitions may reach nothing but the public internet.
 pub(super) fn runner(written: &Value) -> ApiCall {
-    let guard = Guard::new(&crate::outbound::Options::default()).unwrap();
+    let guard = Guard::new(&crate::http::outbound::Options::default()).unwrap();
     let guarded = Client::new(guard, Arc::new(Manual::new(NOW))).unwrap();
     let secrets = Arc::new(Secrets::new(vec![Box::new(Known)]));
     // `client` reaches loopback, where the operator's servers are in these tests.

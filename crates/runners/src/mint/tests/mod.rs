@@ -15,7 +15,7 @@ use sprag_tests::chain::{self as rig, Chain, ISSUER_KEY, STRANGER_KEY};
 
 use super::{BlockchainMint, ChainOptions, ContractOptions, Options, SignerOptions};
 use crate::http::Client;
-use crate::outbound::Guard;
+use crate::http::outbound::Guard;
 use crate::secrets::{Provider, SecretError, Secrets};
 use crate::testing::{Case, NOW, client};
 
@@ -74,7 +74,7 @@ fn options(url: &str, contract: &str) -> Options {
 /// A runner with these options; what a definition names is guarded as by default.
 fn runner_of(options: &Options) -> BlockchainMint {
     let secrets = Arc::new(Secrets::new(vec![Box::new(Keys)]));
-    let guard = Guard::new(&crate::outbound::Options::default()).unwrap();
+    let guard = Guard::new(&crate::http::outbound::Options::default()).unwrap();
     let guarded = Client::new(guard, Arc::new(Manual::new(NOW))).unwrap();
     BlockchainMint::new(options, secrets, guarded, client()).unwrap()
 }

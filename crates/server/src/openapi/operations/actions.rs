@@ -6,7 +6,7 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape, text, words};
-use crate::body::NoFields;
+use crate::request::body::NoFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "actions";
@@ -30,6 +30,7 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
         .body::<NoFields>()
         .writes()
         .once()
+        .audited()
         .refuses([requests::Code::StatusConflict])
 }
 

@@ -5,8 +5,8 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape, text};
-use crate::body::NoFields;
 use crate::problem::Code;
+use crate::request::body::NoFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "dead letters";
@@ -47,7 +47,7 @@ pub(crate) fn show() -> Operation {
     Operation::new(
         RESOURCE,
         "showDeadLetter",
-        "The case file: why it died, what was sent, who else failed alike, what would fix it",
+        "Show the case file: cause, request, similar failures, and suggested fix",
     )
     .path("id", Shape::of::<ActionId>(), "The action's id.")
     .reads()
@@ -64,6 +64,7 @@ pub(crate) fn retry() -> Operation {
     .body::<wire::RetryRequest>()
     .writes()
     .once()
+    .audited()
     .refuses([
         requests::Code::StatusConflict,
         requests::Code::VersionUnknown,
@@ -76,5 +77,6 @@ pub(crate) fn archive() -> Operation {
         .body::<NoFields>()
         .writes()
         .once()
+        .audited()
         .refuses([requests::Code::StatusConflict])
 }

@@ -5,8 +5,8 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Answer, Operation, Shape, text, whole};
-use crate::body::NoFields;
 use crate::problem::Code;
+use crate::request::body::NoFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "executions";
@@ -32,6 +32,7 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
         .answers::<wire::Execution>(200, "The execution after the change.")
         .writes()
         .once()
+        .audited()
         .refuses([requests::Code::StatusConflict, requests::Code::ExecutionClosed])
 }
 
@@ -43,6 +44,7 @@ pub(crate) fn start() -> Operation {
         .located()
         .writes()
         .once()
+        .audited()
         .refuses([
             requests::Code::MachineUnknown,
             requests::Code::VersionUnknown,
@@ -123,6 +125,7 @@ pub(crate) fn migrate() -> Operation {
         .answers::<wire::Migrated>(200, "The migrated execution, or the result of the check.")
         .writes()
         .once()
+        .audited()
         .refuses([requests::Code::StatusConflict, requests::Code::ExecutionClosed])
         .refuses([requests::Code::VersionUnknown, requests::Code::MigrationImpossible])
 }

@@ -5,8 +5,8 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape};
-use crate::body::NoFields;
 use crate::handlers::dead_letters::Bulk;
+use crate::request::body::NoFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "jobs";
@@ -33,6 +33,7 @@ fn change(id: &'static str, summary: &'static str) -> Operation {
         .body::<NoFields>()
         .writes()
         .once()
+        .audited()
         .refuses([requests::Code::StatusConflict])
 }
 
@@ -47,6 +48,7 @@ pub(crate) fn retry_all() -> Operation {
     .answers::<wire::DryRun>(200, "With `dryRun`: what the job would do.")
     .writes()
     .once()
+    .audited()
     .refuses([
         requests::Code::FilterInvalid,
         requests::Code::NameInvalid,
@@ -81,7 +83,7 @@ pub(crate) fn pause() -> Operation {
 }
 
 pub(crate) fn resume() -> Operation {
-    change("resumeJob", "Let a job continue")
+    change("resumeJob", "Resume a job")
 }
 
 pub(crate) fn cancel() -> Operation {

@@ -26,7 +26,7 @@ pub(crate) fn list() -> Operation {
 }
 
 pub(crate) fn show() -> Operation {
-    one("showLimit", "A key; an unused one is there too")
+    one("showLimit", "Show a key, even an unused one")
 }
 
 pub(crate) fn set() -> Operation {
@@ -34,12 +34,14 @@ pub(crate) fn set() -> Operation {
         .if_match()
         .if_none()
         .body::<Set>()
+        .audited()
         .writes()
         .refuses([requests::Code::NameInvalid, requests::Code::LimitsFull])
 }
 
 pub(crate) fn clear() -> Operation {
     one("clearLimit", "Clear the override of a key")
+        .audited()
         .if_match()
         .writes()
         .refuses([requests::Code::LimitUnknown, requests::Code::NameInvalid])

@@ -5,10 +5,10 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Answer, Operation, text, version, words};
-use crate::body::FromFields;
 use crate::handlers::compare::Both;
 use crate::handlers::simulate::Simulate;
 use crate::problem::Code;
+use crate::request::body::FromFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "machines";
@@ -51,6 +51,7 @@ pub(crate) fn apply() -> Operation {
         .tagged()
         .writes()
         .once()
+        .audited()
         .if_match()
         .if_none()
         .refuses([requests::Code::DefinitionInvalid])

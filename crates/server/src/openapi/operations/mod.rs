@@ -1,6 +1,7 @@
 //! What every method of every route is, one file per resource, in the order of the route table.
 
 pub(crate) mod actions;
+pub(crate) mod audit;
 pub(crate) mod catalog;
 pub(crate) mod dead_letters;
 pub(crate) mod executions;
@@ -10,6 +11,7 @@ pub(crate) mod machines;
 pub(crate) mod runners;
 pub(crate) mod switches;
 pub(crate) mod system;
+pub(crate) mod tokens;
 pub(crate) mod workers;
 pub(crate) mod workflows;
 

@@ -41,19 +41,16 @@ fn ends(id: &'static str, summary: &'static str) -> Operation {
 }
 
 pub(crate) fn lease() -> Operation {
-    operation(
-        "leaseAttempts",
-        "Lease attempts for an external runner",
-    )
-    .body::<Asks>()
-    .header(
-        ONCE,
-        text(),
-        "Accepted and not looked at: asked again, there is other work. What was leased and never heard of comes back \
-         when its lease is over.",
-    )
-    .answers::<wire::Leased>(200, "The leased attempts; empty if there is no work.")
-    .writes()
+    operation("leaseAttempts", "Lease attempts for an external runner")
+        .body::<Asks>()
+        .header(
+            ONCE,
+            text(),
+            "Accepted and ignored: a repeat gets other attempts. If you lose an answer, its attempts end when their \
+         leases expire.",
+        )
+        .answers::<wire::Leased>(200, "The leased attempts; empty if there is no work.")
+        .writes()
 }
 
 pub(crate) fn heartbeat() -> Operation {

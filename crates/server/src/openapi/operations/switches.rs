@@ -5,8 +5,8 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape};
-use crate::body::NoFields;
 use crate::handlers::switches::On;
+use crate::request::body::NoFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "kill switches";
@@ -37,6 +37,7 @@ pub(crate) fn on() -> Operation {
         .tagged()
         .writes()
         .once()
+        .audited()
         .refuses([
             requests::Code::MachineUnknown,
             requests::Code::NameInvalid,
@@ -58,4 +59,5 @@ pub(crate) fn release() -> Operation {
         .answers::<wire::Switch>(200, "The released switch.")
         .writes()
         .once()
+        .audited()
 }

@@ -5,8 +5,8 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Answer, Operation, text};
-use crate::body::NoFields;
 use crate::problem::Code;
+use crate::request::body::NoFields;
 
 /// The group of the server itself.
 pub(crate) const RESOURCE: &str = "system";
@@ -121,6 +121,7 @@ pub(crate) fn accept_clock() -> Operation {
     .body::<NoFields>()
     .answers::<wire::System>(200, "The server.")
     .writes()
+    .audited()
 }
 
 pub(crate) fn backup() -> Operation {
@@ -135,6 +136,7 @@ pub(crate) fn backup() -> Operation {
         .gives(copy)
         .changes_nothing()
         .writes()
+        .audited()
         .refuses([requests::Code::BackupUnderWay, requests::Code::BackupUnsupported])
 }
 

@@ -28,7 +28,9 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
 fn word(id: &'static str, summary: &'static str) -> Operation {
     one(id, summary)
         .answers::<wire::Worker>(200, "The worker.")
+        .writes()
         .once()
+        .audited()
         .refuses([Code::WorkerLeaving, Code::OperationRefused])
 }
 
@@ -75,6 +77,8 @@ pub(crate) fn cancel() -> Operation {
 pub(crate) fn reload() -> Operation {
     operation("reloadWorkers", "Reload the services file")
         .answers::<wire::Reloaded>(200, "The changes of the reload.")
+        .writes()
         .once()
+        .audited()
         .refuses([Code::ServicesInvalid])
 }

@@ -6,8 +6,8 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape, text, words};
-use crate::body::FromFields;
 use crate::handlers::workflows::{Approved, Commented, Proposed, Reasoned};
+use crate::request::body::FromFields;
 
 /// The group.
 pub(crate) const RESOURCE: &str = "workflows";

@@ -9,8 +9,8 @@ use std::mem::{Discriminant, discriminant};
 
 use super::part::StatementPart;
 use super::{
-    actions, catalog, control, executions, history, idempotency, inbox, jobs, machines, plans, receipts, retention,
-    timers,
+    actions, audit, catalog, control, executions, history, idempotency, inbox, jobs, machines, plans, receipts,
+    retention, timers,
 };
 use crate::traits::{Error, Mutation};
 
@@ -133,6 +133,7 @@ impl Touch {
             Mutation::DeleteExecution(id) => one(hash(("execution", id))),
             Mutation::PutJob(job) => one(hash(("job", job.id))),
             Mutation::DeleteJob(id) => stays(hash(("job", id))),
+            Mutation::InsertAudit(entry) => stays(hash(("audit", entry.shard, entry.sequence))),
             Mutation::InsertJobItem(item) => stays(hash(("items", item.job))),
             Mutation::DeleteJobItems { job, .. } => stays(hash(("items", job))),
             Mutation::InsertCatalogVersion(version) => {
@@ -237,6 +238,7 @@ fn add_group<'a>(parts: &mut Vec<StatementPart<'a>>, group: &Group<'a>, shards: 
         | Mutation::InsertJobItem(_)
         | Mutation::DeleteJobItems { .. }
         | Mutation::DeleteJob(_)
+        | Mutation::InsertAudit(_)
         | Mutation::InsertCatalogVersion(_)
         | Mutation::PutPlan(_) => parts.push(rare(group, shards)?),
     }
@@ -278,6 +280,7 @@ fn rare<'a>(group: &Group<'a>, shards: u32) -> Result<StatementPart<'a>, Error> 
             jobs::delete_items(&records!(group, Mutation::DeleteJobItems { job, up_to } => (*job, *up_to)))
         }
         Some(Mutation::DeleteJob(_)) => jobs::delete(&records!(group, Mutation::DeleteJob(id) => *id)),
+        Some(Mutation::InsertAudit(_)) => audit::insert(&records!(group, Mutation::InsertAudit(record) => record)),
         Some(Mutation::InsertCatalogVersion(_)) => {
             catalog::insert(&records!(group, Mutation::InsertCatalogVersion(record) => record))
         }

@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[Migration] = migrations![
     10 "room" "0010_room",
     11 "place" "0011_place",
     12 "commits" "0012_commits",
+    13 "audit" "0013_audit",
     14 "operations" "0014_operations",
 ];
 

@@ -74,11 +74,12 @@ fn it_passes_the_suite() -> Result<(), Error> {
     if !Postgres::is_installed() {
         return Ok(());
     }
-    let groups: [&[Check]; 11] = [
+    let groups: [&[Check]; 12] = [
         conformance::LANE,
         conformance::VALUES,
         conformance::TEXTS,
         conformance::JOBS,
+        conformance::AUDIT,
         conformance::PLANS,
         conformance::IDEMPOTENCY,
         conformance::QUEUES,

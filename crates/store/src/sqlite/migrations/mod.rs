@@ -115,6 +115,11 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("0012_commits.sql"),
     },
     Migration {
+        version: 13,
+        name: "audit",
+        sql: include_str!("0013_audit.sql"),
+    },
+    Migration {
         version: 14,
         name: "operations",
         sql: include_str!("0014_operations.sql"),

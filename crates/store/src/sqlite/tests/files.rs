@@ -122,6 +122,8 @@ fn the_schema_records_its_steps_by_number_and_name() {
         (10, "room"),
         (11, "place"),
         (12, "commits"),
+        (13, "audit"),
+        (14, "operations"),
     ];
     assert_eq!(steps, expected.map(|(number, name)| (number, name.to_owned())));
 }

@@ -60,6 +60,11 @@ fn it_keeps_texts_and_refuses_what_it_cannot_hold() -> Result<(), Error> {
 }
 
 #[test]
+fn it_keeps_the_audit() -> Result<(), Error> {
+    conformance::run(conformance::AUDIT, File::new)
+}
+
+#[test]
 fn it_serves_jobs_and_searches() -> Result<(), Error> {
     conformance::run(conformance::JOBS, File::new)
 }

@@ -5,8 +5,8 @@ use rusqlite::{Connection, params_from_iter};
 use sprag_core::ids::{ActionId, ExecutionId};
 
 use super::super::{
-    actions, catalog, counts, executions, facts, history, idempotency, inbox, machines, plans, receipts, retention,
-    shards, timers,
+    actions, audit, catalog, counts, executions, facts, history, idempotency, inbox, machines, plans, receipts,
+    retention, shards, timers,
 };
 use super::File;
 use crate::page::Page;
@@ -89,6 +89,9 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
         (retention::DELETE, "(id=?)"),
         (retention::AGED, "(id>? AND id<?)"),
         (retention::AGED, "action_execution (execution=?)"),
+        (audit::LIST, "audit_at ((at,chain,sequence)<(?,?,?))"),
+        (audit::CHAIN, "(chain=? AND sequence<?)"),
+        (audit::HEADS, "(chain=?)"),
     ];
     for (sql, expected) in by_key {
         assert_plan(&connection, sql, expected);

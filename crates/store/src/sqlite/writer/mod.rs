@@ -10,6 +10,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
+use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use super::backup::Copying;
@@ -19,8 +20,8 @@ use super::history::HistoryEnds;
 use super::keeper::{MergeOnDrop, OpenFile};
 use super::mark::{self, FileMark};
 use super::{
-    actions, apply, catalog, executions, facts, idempotency, inbox, jobs, lives, machines, plans, receipts, retention,
-    search, shards, timers,
+    actions, apply, audit, catalog, executions, facts, idempotency, inbox, jobs, lives, machines, plans, receipts,
+    retention, search, shards, timers,
 };
 use crate::page::{Page, Paged};
 use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
@@ -275,6 +276,10 @@ impl LaneReads for Writer {
 
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
         self.read_shard(shard, |connection| jobs::beyond(connection, kept))
+    }
+
+    fn audit_heads(&mut self) -> Result<Vec<Head>, Error> {
+        self.read(audit::heads)
     }
 
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {

@@ -6,6 +6,7 @@
 use std::task::{Context, Poll, ready};
 
 use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
+use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, Paged};
@@ -57,6 +58,8 @@ pub enum ReadCall {
     OpenJobs,
     /// [`LaneReads::job_beyond`].
     JobBeyond,
+    /// [`LaneReads::audit_heads`].
+    AuditHeads,
     /// [`LaneReads::first_to_expire`].
     FirstToExpire,
 }
@@ -351,6 +354,10 @@ impl<S: LaneReads, H: StoreHook> LaneReads for Hooked<S, H> {
 
     fn job_beyond(&mut self, shard: ShardId, kept: usize) -> Result<Option<Job>, Error> {
         self.ask(ReadCall::JobBeyond, |store| store.job_beyond(shard, kept))
+    }
+
+    fn audit_heads(&mut self) -> Result<Vec<Head>, Error> {
+        self.ask(ReadCall::AuditHeads, LaneReads::audit_heads)
     }
 
     fn first_to_expire(&mut self, shard: ShardId, limit: usize) -> Result<Vec<(Timestamp, Scope)>, Error> {

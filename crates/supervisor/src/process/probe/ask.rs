@@ -89,7 +89,7 @@ impl Asker {
         let bytes = within(time, answer).await?;
         match serde_json::from_slice(&bytes) {
             Ok(Value::Object(document)) => Ok(document),
-            Ok(_) => Err("the answer is no JSON object".to_owned()),
+            Ok(_) => Err("the answer is not a JSON object".to_owned()),
             Err(error) => Err(format!("the answer is not JSON: {error}")),
         }
     }

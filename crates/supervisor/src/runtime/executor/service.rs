@@ -44,7 +44,7 @@ pub enum Refused {
     #[error(transparent)]
     Full(#[from] QueueFull),
     /// The executor stops or has stopped.
-    #[error("the executor takes nothing on any more: it was stopped")]
+    #[error("the executor has stopped and accepts no more actions")]
     Stopped,
 }
 

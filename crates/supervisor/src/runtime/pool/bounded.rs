@@ -21,7 +21,7 @@ const NOT_BEGUN: i64 = i64::MIN;
 
 /// The queue before a pool is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{QUEUED_MAX}` wait already; nothing more is taken on")]
+#[error("the queue is full: `{QUEUED_MAX}` tasks wait")]
 pub struct QueueFull;
 
 /// What runs in a pool.

@@ -85,7 +85,7 @@ fn who_read_an_older_version_is_refused() {
         .unwrap_err();
     assert_eq!(
         stale.to_string(),
-        "`plant/pump` wants version `2` by now, not `1`; read it again, and decide anew"
+        "`plant/pump` now has desired version `2`, not `1`; read it again and decide again"
     );
     assert_eq!(
         store.snapshot(PUMP).unwrap().desired.unwrap().document,

@@ -56,7 +56,7 @@ pub enum ChildError {
         by: String,
     },
     /// It names a state that its parent does not have.
-    #[error("`states` of child `{name}` names `{state}`, which is no state of its parent; known are {known}")]
+    #[error("`states` of child `{name}` names `{state}`, which is not a state of its parent; known are {known}")]
     State {
         /// The child.
         name: String,

@@ -87,7 +87,7 @@ impl Driver {
     /// The execution that is always there: started again when a user ended it.
     async fn nightly(&self) -> Result<ExecutionId, Refusal> {
         let (machine, key) = (NIGHTLY.to_owned(), NIGHTLY_KEY.to_owned());
-        match self.handle.execution_by_key(machine, key).await? {
+        match self.handle.read().execution_by_key(machine, key).await? {
             Some(id) => Ok(id),
             None => self.start(NIGHTLY, NIGHTLY_KEY.to_owned()).await,
         }
@@ -172,7 +172,7 @@ impl Driver {
             page: Page::first(LOOKED_AT_MAX),
             ..ActionQuery::default()
         };
-        let dead = self.handle.actions(query).await?;
+        let dead = self.handle.read().actions(query).await?;
         let ours: Vec<_> = dead.iter().filter(|view| is_ours(&view.tags)).collect();
         match ours.last() {
             Some(oldest) if ours.len() > DEAD_MAX => self.handle.ask(Archive(oldest.id)).await.map(drop),
@@ -203,6 +203,9 @@ async fn executions(
     let of = Condition::text(Field::Machine, machine);
     let status = status.map(|status| Condition::number(Field::Status, status as u8));
     let condition = status.into_iter().fold(of, Condition::and);
-    let found = handle.find_executions(condition, None, LOOKED_AT_MAX, Some).await?;
+    let found = handle
+        .read()
+        .find_executions(condition, None, LOOKED_AT_MAX, Some)
+        .await?;
     Ok(found.rows)
 }

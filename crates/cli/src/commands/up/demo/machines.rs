@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value, json};
-use sprag_core::source::{Format, Limits, parse_value};
+use sprag_core::document::source::{Format, Limits, parse_value};
 use sprag_engine::Handle;
 
 /// A tenant gives notice.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use sprag_core::clock::Manual;
+use sprag_core::document::source::Format;
 use sprag_core::machine::{LoadOptions, load_text};
-use sprag_core::source::Format;
 use sprag_core::time::Timestamp;
 use sprag_runners::Registry;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::{RenderErrorKind, Template, TemplateLimits};
 use super::compile;
 use super::properties::{expression_over, pieces};
-use crate::redact::Redactor;
+use crate::text::redact::Redactor;
 
 /// Two values of one secret. They have nothing in common but the length modulo three, which base64 shows as padding. What
 /// could begin an escape stands far from their ends: there masking takes it for one that was cut in two, and masks a

@@ -290,8 +290,8 @@ fn width_of(text: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::source::Format;
     use crate::machine::{LoadOptions, load_text};
-    use crate::source::Format;
 
     const MACHINE: &str = "
 id: m

@@ -5,10 +5,10 @@ use serde_json::json;
 use super::{load, machine};
 use crate::action::retry::Backoff;
 use crate::action::{OnExit, OnUnknown, Rate};
+use crate::document::source::Format;
 use crate::machine::load::{LoadOptions, load_text};
 use crate::machine::{Depth, Descriptor, Kind, Machine, Operation, StateIndex};
-use crate::schedule::{CatchUp, Overlap};
-use crate::source::Format;
+use crate::time::schedule::{CatchUp, Overlap};
 
 /// The design's own example.
 const LEASE: &str = r#"

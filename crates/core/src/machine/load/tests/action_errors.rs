@@ -22,7 +22,7 @@ bad-schedule /actions/0/schedule/cron | time zone `Mars` | IANA
     triggerState: a
     schedule: {cron: «"* * * * *", timezone: Mars}
 ---
-never-fires /actions/0/schedule | `0 0 30 2 *` never fires | mend
+never-fires /actions/0/schedule | `0 0 30 2 *` never fires | fix
     triggerState: a
     schedule: «0 0 30 2 *
 ---
@@ -62,7 +62,7 @@ bad-limit /actions/0/limits/0 | neither `concurrency` nor `rate` | add one
     triggerState: a
     limits: [«{key: k}]
 ---
-not-supported /actions/0/requiresApproval | cannot be honoured yet | remove it
+not-supported /actions/0/requiresApproval | is not supported yet | remove it
     triggerState: a
     «requiresApproval: true
 ---
@@ -102,29 +102,29 @@ fn a_secret_stands_alone_and_where_the_type_takes_one() {
     let start = "id: m\ninitial: a\nstates: {a: {type: final}}\n";
     let action = "actions:\n  - actionId: x\n    type: email\n    triggerState: a\n";
     let cases = r#"
-secret-misused /actions/0/config/text/0 | `secrets.k|reverse` works on the value of a secret | write `{{secrets.k}}`
+secret-misused /actions/0/config/text/0 | `secrets.k|reverse` computes with the value of a secret | write `{{secrets.k}}`
     config: {to: y, text: [«"x {{ secrets.k|reverse }}"]}
 ---
-secret-misused /actions/0/config/costEstimate | takes no secret here | leave the secret out
+secret-misused /actions/0/config/costEstimate | accepts no secret here | leave the secret out
     runner: elsewhere
     config: {to: y, costEstimate: «"{{secrets.k}}"}
 ---
-secret-misused /actions/0/config/to | type `email` takes no secret here, and `secrets.k` is one | leave the secret out
+secret-misused /actions/0/config/to | type `email` accepts no secret here, and `secrets.k` is one | leave the secret out
     config: {to: «"{{secrets.k}}"}
 ---
-secret-misused /actions/0/config/text | machine `m` may not name the secret `locked` | `"m=locked"` to `[secrets] allow`
+secret-misused /actions/0/config/text | machine `m` may not use the secret `locked` | `"m=locked"` to `[secrets] allow`
     config: {to: y, text: «"{{secrets.locked}}"}
 ---
-secret-misused /actions/0/config/to | machine `m` may not name the secret `locked` | `[secrets] allow`
+secret-misused /actions/0/config/to | machine `m` may not use the secret `locked` | `[secrets] allow`
     runner: elsewhere
     config: {to: «"{{secrets.locked}}"}
 "#;
     check(&format!("{start}{action}"), cases, Error);
     let hooks = r#"
-secret-misused /hooks/h/secret/1 | `secrets.b[1:]` works on the value | write `{{secrets.b}}`
+secret-misused /hooks/h/secret/1 | `secrets.b[1:]` computes with the value | write `{{secrets.b}}`
   h: {verify: standard-webhooks, secret: ["{{secrets.a}}", «"{{secrets.b[1:]}}"], key: k, type: A}
 ---
-secret-misused /hooks/h/secret | machine `m` may not name the secret `locked` | `[secrets] allow`
+secret-misused /hooks/h/secret | machine `m` may not use the secret `locked` | `[secrets] allow`
   h: {verify: docusign-hmac, secret: «"{{secrets.locked}}", key: k, type: A}
 "#;
     check(&format!("{start}hooks:\n"), hooks, Error);

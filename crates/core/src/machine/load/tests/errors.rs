@@ -2,8 +2,8 @@
 
 use super::{check, load, small};
 use crate::document::Severity::Error;
+use crate::document::source::Format;
 use crate::machine::load::{DefinitionLimits, LoadOptions, load_text};
-use crate::source::Format;
 
 /// What most examples begin with.
 const START: &str = "id: m\ninitial: a\n";
@@ -17,7 +17,7 @@ initial: a
 «id: n
 states: {a: {type: final}}
 ---
-not-parsed - | not valid YAML | mend the text
+not-parsed - | not valid YAML | fix the text
 id: m
 states: {a: {}}«}
 ---
@@ -327,7 +327,7 @@ id: m
 initial: a
 states: {a: {initial: b, states: {b: {}, h: {type: history, target: «c}}}, c: {}}
 ---
-bad-history /states/a/states/h/target | `a.g` is a history state | no history
+bad-history /states/a/states/h/target | `a.g` is a history state | not a history
 id: m
 initial: a
 states: {a: {initial: b, states: {b: {}, g: {type: history}, h: {type: history, target: «g}}}}

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::accepted::EVERYTHING;
+use crate::document::source::{Format, Limits, parse};
 use crate::machine::load::{LoadOptions, load_stored, load_text};
-use crate::source::{Format, Limits, parse};
 
 /// The words of the language, so that random documents get past the first line.
 const WORDS: &[&str] = &[

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::accepted::EVERYTHING;
 use super::properties::{pointers, value};
+use crate::document::source::{Document, Format, Limits, Spot, parse};
 use crate::document::{Reader, Shape, Table};
 use crate::machine::load::keys::MACHINE;
 use crate::machine::load::{LoadOptions, load_document};
 use crate::machine::schema;
-use crate::source::{Document, Format, Limits, Spot, parse};
 
 fn everything() -> Document {
     parse(EVERYTHING, Format::Yaml, &Limits::DEFINITION).unwrap()

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::accepted::EVERYTHING;
 use super::machine;
+use crate::document::source::Format;
 use crate::machine::load::{LoadOptions, load_stored, load_text};
-use crate::source::Format;
 use crate::text::is_printable;
 
 #[test]

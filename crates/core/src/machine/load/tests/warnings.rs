@@ -75,11 +75,11 @@ unknown-end /states/b/entry/log | `results.sned.result` never has a value | `res
   b: {on: {Y: c}, entry: {log: «"{{results.sned.result}}"}}
 actions: [{actionId: send, type: email, triggerState: b, config: {to: x}}]
 ---
-secret-in-clear /actions/0/config/headers/X-Api-Key | `X-Api-Key` stands in clear | `{{secrets.<name>}}`
+secret-in-clear /actions/0/config/headers/X-Api-Key | `X-Api-Key` is in clear text | `{{secrets.<name>}}`
   b: {on: {Y: c}}
 actions: [{actionId: send, type: email, triggerState: b, config: {to: x, headers: {X-Api-Key: «abcdef}}}]
 ---
-secret-in-clear /actions/0/config/auth/0/clientSecret | `clientSecret` stands in clear
+secret-in-clear /actions/0/config/auth/0/clientSecret | `clientSecret` is in clear text
   b: {on: {Y: c}}
 actions: [{actionId: send, type: email, triggerState: b, config: {to: x, auth: [{clientSecret: «abcdef}]}}]
 "#;

@@ -11,8 +11,8 @@ mod regions;
 use serde_json::{Value, json};
 
 use super::agreement::Pair;
+use crate::document::source::{Format, Limits, parse};
 use crate::machine::load_stored;
-use crate::source::{Format, Limits, parse};
 
 /// Runs a machine through a script. Each line is an event (the first one `start`), the active atomic and final states
 /// after it, and what was logged on the way: `go: b.x c | -a +b`.

@@ -9,7 +9,7 @@ use super::script::Script;
 use super::subject::{Reach, Subject};
 use crate::action::retry::{Policy, RETRY_AFTER_FACTOR};
 use crate::action::{Definition, OnUnknown, Verdict};
-use crate::duration::Millis;
+use crate::time::duration::Millis;
 
 /// One recommendation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -193,7 +193,7 @@ impl Advisor<'_> {
             .filter_map(|tried| Some((tried.number, tried.retry_after?)));
         if let Some((number, asked)) = asked.into_iter().find(|(_, asked)| *asked > most) {
             let text = format!(
-                "after attempt {number} the other side asked for {}, and `maxDelay` of {} allows {}",
+                "after attempt {number} the service asked for a wait of {}, and `maxDelay` of {} allows {}",
                 spoken(asked),
                 spoken(self.policy().max_delay),
                 spoken(most)

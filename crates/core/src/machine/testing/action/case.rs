@@ -6,12 +6,12 @@ use serde_json::{Map, json};
 
 use super::mock::{self, Ending, Mock, Scripted};
 use super::subject::{Event, Occasion, Reach};
+use crate::document::source::{Document, Place, Position, shown};
 use crate::document::{Fields, Finding, Findings};
 use crate::machine::testing::file::{NOW_DEFAULT, now};
-use crate::source::{Document, Place, Position, shown};
 
 /// What the one test of a bare definition is called.
-const BARE: &str = "the action succeeds when everything goes well";
+const BARE: &str = "the action succeeds if every reply is a success";
 
 /// One test of an action.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::case::Expect;
 use super::course::Course;
 use crate::document::millis;
-use crate::source::{Document, Position, Spot};
+use crate::document::source::{Document, Position, Spot};
 
 /// What happened, with every secret masked.
 #[derive(Clone, Debug)]

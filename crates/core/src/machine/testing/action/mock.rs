@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::action::{ActionError, Failure, Outcome};
+use crate::document::source::Position;
 use crate::document::{Fields, Findings, millis};
-use crate::source::Position;
 
 /// The status of a reply that does not say it.
 const STATUS_DEFAULT: u16 = 200;

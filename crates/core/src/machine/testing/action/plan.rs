@@ -9,8 +9,8 @@ use super::mock::{Cut, Ending, Mock};
 use super::subject::{Reach, Subject};
 use crate::action::error::kind;
 use crate::action::{ActionError, Definition, Failure};
-use crate::duration::Millis;
 use crate::ids::scatter;
+use crate::time::duration::Millis;
 
 /// The most that can be asked of a plan.
 const CONCURRENCY_MAX: u32 = 100_000;
@@ -33,7 +33,7 @@ pub struct PlanOptions {
     pub concurrency: u32,
     /// For how long, in milliseconds.
     pub duration: u64,
-    /// How long until all of them are at work, in milliseconds; part of the duration.
+    /// The time until all of them run, in milliseconds; part of the duration.
     pub ramp_up: u64,
     /// Whatever looks random comes from it.
     pub seed: u64,
@@ -160,7 +160,7 @@ impl Planner<'_> {
         let mut scenarios = vec![
             Scenario {
                 name: "success".to_owned(),
-                description: "everything goes well at once".to_owned(),
+                description: "the first reply is a success".to_owned(),
                 weight: WEIGHT_SUCCESS,
                 mock: vec![self.good()],
                 expect: Ends {
@@ -234,7 +234,7 @@ impl Planner<'_> {
                 status: "succeeded",
                 attempts,
             };
-            (ends, format!("`{class}` {times}, then it goes well"))
+            (ends, format!("`{class}` {times}, then success"))
         } else {
             let ends = Ends {
                 status: "dead",
@@ -345,7 +345,7 @@ pub fn plan_schema() -> Value {
             "type": text("Its type."),
             "concurrency": whole(1, "Actions at once."),
             "duration": whole(DURATION_MIN, "For how long, in milliseconds."),
-            "rampUpTime": whole(0, "How long until all of them are at work, in milliseconds; part of the duration."),
+            "rampUpTime": whole(0, "The time until all of them run, in milliseconds; part of the duration."),
             "seed": whole(0, "What everything that looks random was drawn from."),
             "scenarios": {"type": "array", "minItems": 3, "items": scenario, "description": "What actions meet."},
             "action": {"type": "object", "description": "The definition as it was written."}

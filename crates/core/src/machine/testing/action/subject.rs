@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::mock;
 use crate::action::secret::{self, Owner};
 use crate::action::{ConfigProblem, Definition, ResultEvent};
+use crate::document::source::{Document, Place, Position, shown};
 use crate::document::{Finding, Findings, Severity};
 use crate::ids::ExecutionId;
 use crate::machine::context::Context;
@@ -19,7 +20,6 @@ use crate::machine::load::{ConfigCheck, LoadOptions, UnknownType, load_document}
 use crate::machine::model::{Machine, StateIndex};
 use crate::machine::state_set::StateSet;
 use crate::machine::trigger;
-use crate::source::{Document, Place, Position, shown};
 use crate::time::Timestamp;
 
 /// What the machine around a lone definition is called.

@@ -6,10 +6,10 @@ use super::*;
 use crate::action::error::kind;
 use crate::action::{Action, ActionError, Body, Origin, Status, Verdict};
 use crate::document::Finding;
+use crate::document::source::{Document, Format, Limits, parse};
 use crate::ids::{ActionId, ExecutionId, Slot};
 use crate::machine::testing::{Test, TestFile};
 use crate::machine::{Fate, SkipReason};
-use crate::source::{Document, Format, Limits, parse};
 use crate::time::Timestamp;
 
 const NOW: Timestamp = Timestamp::from_millis(1_767_225_600_000);

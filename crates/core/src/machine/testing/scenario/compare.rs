@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::read::{Expect, texts};
+use crate::document::source::Position;
 use crate::machine::simulate::{Line, Simulation};
 use crate::machine::testing::action::Unmet;
 use crate::machine::testing::keys::{COMPLETED, RUNNING};
-use crate::source::Position;
 
 /// How one scenario went.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::document::source::{Place, Position, Spot, shown};
 use crate::document::{Fields, Finding, Findings};
 use crate::machine::model::Machine;
 use crate::machine::simulate::SimInput;
 use crate::machine::testing::file::now;
-use crate::source::{Place, Position, Spot, shown};
 use crate::time::Timestamp;
 
 /// One test of a machine.
@@ -127,7 +127,7 @@ pub(in crate::machine::testing) fn read(fields: &Fields<'_>, findings: &mut Find
     let given = fields.map("given");
     for (name, member) in given.iter().flat_map(|given| given.at.members()) {
         if fields.at.member(name).is_some() {
-            let detail = format!("`{name}` stands in `given` and beside it");
+            let detail = format!("`{name}` is in `given` and beside it");
             findings.error(&member.place(), "given-twice", detail, "keep one of them");
         }
     }

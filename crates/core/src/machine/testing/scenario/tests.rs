@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::*;
 use crate::document::Finding;
+use crate::document::source::Format;
 use crate::machine::testing::{Test, TestFile};
 use crate::machine::{LoadOptions, Machine, load_text};
-use crate::source::Format;
 
 const MACHINE: &str = r"
 id: m

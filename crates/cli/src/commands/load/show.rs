@@ -1,0 +1,165 @@
+//! Runs of load plans as a terminal shows them.
+
+use sprag_agent::controller::{Live, Percentiles, Progress, RunResult};
+
+use crate::output::{self, Table};
+
+/// Notes below the live table at most; older ones go.
+const NOTES_MAX: usize = 5;
+
+/// Shows a run while it is under way: a table on a terminal, and only notes elsewhere.
+pub(super) struct Screen {
+    is_table: bool,
+    notes: Vec<String>,
+    bar: output::Progress,
+}
+
+impl Screen {
+    /// With a table if stdout is a terminal that shows text.
+    pub(super) fn new(shows_text: bool) -> Self {
+        Self {
+            is_table: shows_text && output::is_terminal(),
+            notes: Vec::new(),
+            bar: output::Progress::new(),
+        }
+    }
+}
+
+impl Progress for Screen {
+    fn note(&mut self, text: &str) {
+        if !self.is_table {
+            output::note(text);
+            return;
+        }
+        if self.notes.len() == NOTES_MAX {
+            self.notes.remove(0);
+        }
+        self.notes.push(output::plain(text));
+    }
+
+    fn live(&mut self, live: &Live<'_>) {
+        let (elapsed, duration) = (live.elapsed.min(live.duration), live.duration);
+        let words = words(live);
+        if self.is_table {
+            let notes = self.notes.join("\n");
+            // A terminal that is gone ends with the process.
+            let _ = output::redraw(&format!("{}\n{}{notes}\n", agents(live), figures(live)));
+        }
+        self.bar.show(&words, Some((whole(elapsed), whole(duration))));
+    }
+}
+
+fn whole(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn words(live: &Live<'_>) -> String {
+    let rate = live.point.map_or(0.0, |point| point.rate);
+    format!(
+        "{} s of {} s, {} ops, {rate:.1}/s, {} errors",
+        live.elapsed.min(live.duration).as_secs(),
+        live.duration.as_secs(),
+        live.total.ops(),
+        live.total.errors()
+    )
+}
+
+fn agents(live: &Live<'_>) -> String {
+    let mut table = Table::new(&["AGENT", "STATE", "OPS", "ERRORS"]);
+    for agent in live.agents {
+        let state = agent.state.name().to_owned();
+        table.row([
+            agent.name.clone(),
+            state,
+            agent.ops.to_string(),
+            agent.errors.to_string(),
+        ]);
+    }
+    table.text()
+}
+
+fn figures(live: &Live<'_>) -> String {
+    let mut table = Table::bare();
+    let tally = live.total.headline();
+    for (name, latency) in [("latency", &tally.latency), ("service time", &tally.service)] {
+        table.pair(name, percentiles(&latency.into()));
+    }
+    table.text()
+}
+
+fn percentiles(of: &Percentiles) -> String {
+    let Percentiles {
+        p50,
+        p90,
+        p95,
+        p99,
+        p999,
+        max,
+    } = of;
+    format!("p50 {p50:.1}  p90 {p90:.1}  p95 {p95:.1}  p99 {p99:.1}  p99.9 {p999:.1}  max {max:.1} ms")
+}
+
+/// A finished run.
+pub(super) fn result(result: &RunResult) -> String {
+    let mut table = Table::bare();
+    let total = &result.total;
+    table.pair("status", format!("{:?}", result.status).to_uppercase());
+    if let Some(reason) = &result.reason {
+        table.pair("reason", reason);
+    }
+    table.pair(
+        "operations",
+        format!("{}, {} errors, {} cut", total.ops, total.errors, total.cut),
+    );
+    table.pair("throughput", format!("{:.1} /s", total.throughput));
+    table.pair("latency", percentiles(&total.latency));
+    table.pair("service time", percentiles(&total.service_time));
+    if result.missed > 0 {
+        table.pair("missed", format!("{} arrivals never started", result.missed));
+    }
+    for failure in &result.failures {
+        table.pair("error", format!("{} x {}", failure.times, failure.reason));
+    }
+    table.pair(
+        "start spread",
+        format!(
+            "{:.3} ms, clocks ± {:.3} ms",
+            result.start_spread_ms, result.clock_uncertainty_ms
+        ),
+    );
+    for threshold in &result.thresholds {
+        let word = if threshold.ok { "holds" } else { "does not hold" };
+        table.pair(
+            "threshold",
+            format!("{} {word} ({:.3})", threshold.name, threshold.value),
+        );
+    }
+    for agent in &result.agents {
+        let message = agent
+            .message
+            .as_deref()
+            .map(|message| format!(": {message}"))
+            .unwrap_or_default();
+        let text = format!("{} {}, {} operations{message}", agent.name, agent.state, agent.ops);
+        table.pair("agent", text);
+    }
+    table.text()
+}
+
+/// Runs beside each other.
+pub(super) fn comparison(results: &[RunResult]) -> String {
+    let mut table = Table::new(&[
+        "RUN", "STATUS", "OPS", "ERRORS", "RATE", "P50 MS", "P95 MS", "P99 MS", "MAX MS",
+    ]);
+    for result in results {
+        let total = &result.total;
+        let latency = &total.latency;
+        let numbers = [latency.p50, latency.p95, latency.p99, latency.max].map(|number| format!("{number:.1}"));
+        let [p50, p95, p99, max] = numbers;
+        let status = format!("{:?}", result.status).to_uppercase();
+        let (ops, errors) = (total.ops.to_string(), total.errors.to_string());
+        let rate = format!("{:.1}/s", total.throughput);
+        table.row([result.name.clone(), status, ops, errors, rate, p50, p95, p99, max]);
+    }
+    table.text()
+}

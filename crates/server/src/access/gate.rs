@@ -1,0 +1,269 @@
+//! Who asks: every request passes here before its body is read.
+//!
+//! A request gets its caller as an `Arc<Caller>` among its extensions, or is refused. Tokens are checked against memory;
+//! the store is read only for a token that another node may have created a moment ago, and that rarely. Only a node that
+//! shows the nodes' secret is believed about who asked it; the headers in which nodes say so are taken off every other
+//! request.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderValue, header};
+use sprag_core::access::token::{self, SecretHash};
+use sprag_core::access::{Caller, Role, Scopes};
+use sprag_core::ids::TokenId;
+use sprag_engine::queue::tokens::Token;
+use sprag_engine::requests::{self, Refusal};
+
+use super::auth::{Auth, MetricsFor, Mode};
+use super::rate::Rates;
+use super::rule::Rule;
+use super::scope;
+use crate::app::App;
+use crate::nodes::forward::{CALLER, TOKEN};
+use crate::problem::{Code, Problem};
+
+/// Bad tokens a second from one address that are told so; the others are told to wait.
+const BAD_PER_SECOND: u32 = 10;
+/// The same at once.
+const BAD_BURST: u32 = 50;
+/// Looks into the store a second for tokens that this node does not know.
+const LOOKS_PER_SECOND: u32 = 10;
+/// The longest `Authorization`, in bytes.
+const AUTHORIZATION_BYTES_MAX: usize = 8 * 1024;
+
+/// The principal of requests to routes that ask for no token.
+const PUBLIC: &str = "public";
+/// The principal of what nodes do on their own.
+const NODE: &str = "node";
+
+/// The names that no token may have as its principal.
+pub(crate) const RESERVED: [&str; 4] = [sprag_core::access::LOCAL, PUBLIC, NODE, "anonymous"];
+
+/// Where a request came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+/// Another node sent the request, and has shown the nodes' secret.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FromNode;
+
+/// What the checks share.
+pub(crate) struct Gate {
+    auth: Auth,
+    tokens: Rates<TokenId>,
+    bad: Rates<IpAddr>,
+    looks: Rates<()>,
+}
+
+impl Gate {
+    /// Checks as configured.
+    pub(crate) fn new(auth: Auth) -> Self {
+        Self {
+            tokens: Rates::new(auth.token_rate, auth.token_rate),
+            bad: Rates::new(BAD_PER_SECOND, BAD_BURST),
+            looks: Rates::new(LOOKS_PER_SECOND, LOOKS_PER_SECOND),
+            auth,
+        }
+    }
+
+    /// Whether callers show who they are.
+    pub(crate) fn is_on(&self) -> bool {
+        self.auth.mode != Mode::Off
+    }
+}
+
+/// Lets a request in with its caller, or says why not.
+pub(crate) async fn enter(app: &App, request: &mut Request) -> Result<(), Problem> {
+    let needed = needed(app, request);
+    let passed_on = request.headers_mut().remove(CALLER);
+    let shown = request.headers_mut().remove(TOKEN);
+    let is_node = |shown: &[u8]| app.engine.whereabouts().is_some_and(|nodes| nodes.is_token(shown));
+    let caller = if shown.is_some_and(|shown| is_node(shown.as_bytes())) {
+        request.extensions_mut().insert(FromNode);
+        for_whom(passed_on.as_ref(), needed)?
+    } else {
+        let peer = request.extensions().get::<Peer>().map(|Peer(address)| address.ip());
+        let mut caller = outside(app, needed, request.headers(), peer).await?;
+        caller.address = peer.map(|address| address.to_canonical().to_string());
+        caller
+    };
+    let caller = Arc::new(caller);
+    request.extensions_mut().insert(Arc::clone(&caller));
+    if caller.scopes == Scopes::default() {
+        return Ok(());
+    }
+    let (mut parts, body) = std::mem::take(request).into_parts();
+    let within = Box::pin(scope::check(app, &mut parts, &caller)).await;
+    *request = Request::from_parts(parts, body);
+    within
+}
+
+/// The roles of which a caller needs one; none where a route needs no token.
+fn needed(app: &App, request: &Request) -> Option<&'static [Role]> {
+    let matched = request.extensions().get::<MatchedPath>();
+    match Rule::of(request.method(), matched) {
+        Rule::Public | Rule::Signed => None,
+        Rule::Metrics if app.gate.auth.metrics == MetricsFor::Everybody => None,
+        Rule::Metrics => Some(&[Role::Viewer]),
+        Rule::Roles(roles) => Some(roles),
+    }
+}
+
+/// The caller of a request that no node passed on.
+async fn outside(
+    app: &App,
+    needed: Option<&[Role]>,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+) -> Result<Caller, Problem> {
+    if !app.gate.is_on() {
+        return Ok(Caller::local());
+    }
+    let Some(needed) = needed else {
+        return Ok(of(PUBLIC, Vec::new()));
+    };
+    let caller = match authenticate(app, headers).await {
+        Ok(caller) => caller,
+        Err(problem) if problem.is(Code::TokenInvalid) => return Err(bad(app, peer, problem)),
+        Err(problem) => return Err(problem),
+    };
+    has_role(&caller, needed)?;
+    Ok(caller)
+}
+
+/// Refuses a caller that has none of these roles.
+fn has_role(caller: &Caller, needed: &[Role]) -> Result<(), Problem> {
+    if needed.iter().any(|role| caller.may(*role)) {
+        return Ok(());
+    }
+    let roles: Vec<_> = needed.iter().map(|role| format!("`{role}`")).collect();
+    let detail = format!(
+        "`{}` needs the role {} for this request; ask an administrator for a token with it",
+        caller.principal,
+        roles.join(" or ")
+    );
+    Err(Refusal::new(requests::Code::RoleMissing, detail).into())
+}
+
+/// For whom another node asks: itself, if it does not say. Its route table may be of another version, so roles are checked here
+/// too.
+fn for_whom(passed_on: Option<&HeaderValue>, needed: Option<&[Role]>) -> Result<Caller, Problem> {
+    let Some(caller) = passed_on else {
+        return Ok(of(NODE, vec![Role::Admin]));
+    };
+    let caller: Caller = serde_json::from_slice(caller.as_bytes())
+        .map_err(|error| invalid(&format!("another node passed on a caller that cannot be read: {error}")))?;
+    if let Some(needed) = needed {
+        has_role(&caller, needed)?;
+    }
+    Ok(caller)
+}
+
+/// The caller whose token a request shows.
+async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let text = bearer(headers)?;
+    let Some((id, hash)) = token::parse(text) else {
+        return Err(invalid("the text in `Authorization` is no token of this server"));
+    };
+    let caller = known(app, id, &hash).await?;
+    if app.gate.tokens.take(id, app.engine.micros()) {
+        Ok(caller)
+    } else {
+        let detail = format!(
+            "token `{id}` sends more than {} requests a second; send fewer, or raise `requestsPerSecond` in `[auth]`",
+            app.gate.auth.token_rate
+        );
+        Err(Problem::new(Code::RateLimited, detail))
+    }
+}
+
+/// The text after `Bearer` in the one header `Authorization`.
+fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = match (values.next(), values.next()) {
+        (None, _) => {
+            let detail = "the request shows no token; send it as `Authorization: Bearer sprag_…`";
+            return Err(Problem::new(Code::TokenMissing, detail));
+        }
+        (Some(value), None) if value.len() <= AUTHORIZATION_BYTES_MAX => value,
+        _ => return Err(invalid("`Authorization` is given more than once, or is too long")),
+    };
+    let text = value.to_str().ok().and_then(|text| text.split_once(' '));
+    let token = text.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    token
+        .map(|(_, token)| token)
+        .ok_or_else(|| invalid("`Authorization` must have the form `Bearer sprag_…`"))
+}
+
+/// The caller behind a token, if it counts.
+async fn known(app: &App, id: TokenId, hash: &SecretHash) -> Result<Caller, Problem> {
+    let tokens = app.engine.read().tokens();
+    if let Some(token) = tokens.get(id) {
+        return check(app, token, hash);
+    }
+    // Another node may have created it a moment ago.
+    let is_shared = app.engine.whereabouts().is_some();
+    if is_shared && app.gate.looks.take((), app.engine.micros()) {
+        let stored = Box::pin(app.engine.read().stored_token(id)).await?;
+        if let Some(token) = stored {
+            return check(app, &token, hash);
+        }
+    }
+    Err(invalid("this server does not know the token"))
+}
+
+/// One answer for every reason, but for those who hold the secret.
+fn check(app: &App, token: &Token, hash: &SecretHash) -> Result<Caller, Problem> {
+    if !token.has_secret(hash) {
+        return Err(invalid("this server does not know the token"));
+    }
+    if token.is_valid(app.engine.now()) {
+        return Ok(token.caller());
+    }
+    let why = match token.view.revoked_at {
+        Some(at) => format!("was revoked at {at}"),
+        None => "has expired".to_owned(),
+    };
+    let detail = format!("token `{}` {why}; ask an administrator for a new one", token.view.id);
+    Err(Problem::new(Code::TokenInvalid, detail))
+}
+
+/// The answer to a request with a bad token, as long as its sender does not guess too fast.
+fn bad(app: &App, peer: Option<IpAddr>, problem: Problem) -> Problem {
+    let is_within = peer.is_none_or(|peer| app.gate.bad.take(network(peer), app.engine.micros()));
+    if is_within {
+        return problem;
+    }
+    let detail =
+        "too many requests with a bad token come from this address; correct the token, and try again in a moment";
+    Problem::new(Code::RateLimited, detail)
+}
+
+/// An address, or the network that one owner has.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+/// A caller without a token.
+fn of(principal: &str, roles: Vec<Role>) -> Caller {
+    Caller {
+        principal: principal.into(),
+        roles,
+        ..Caller::local()
+    }
+}
+
+fn invalid(detail: &str) -> Problem {
+    Problem::new(
+        Code::TokenInvalid,
+        format!("{detail}; ask an administrator for a new token"),
+    )
+}
