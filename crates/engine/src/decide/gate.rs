@@ -198,12 +198,11 @@ impl ExecutionChange<'_, '_> {
         let action = self.state.actions.get(&id).map(AsRef::as_ref);
         let ended = || self.decider.batch.action(id);
         match action.or_else(ended).map(|action| action.status) {
-            None => plan.status,
             Some(Status::Succeeded) => WorkflowStatus::Completed,
             Some(Status::Dead | Status::Archived) => WorkflowStatus::Failed,
             Some(Status::Cancelled | Status::Skipped) => WorkflowStatus::Cancelled,
             Some(_) if plan.status == WorkflowStatus::Failed => WorkflowStatus::InProgress,
-            Some(_) => plan.status,
+            None | Some(_) => plan.status,
         }
     }
 }

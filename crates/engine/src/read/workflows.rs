@@ -134,7 +134,7 @@ impl OperationsHandle<'_> {
                 let names: Vec<String> = found.rows.iter().map(|row| row.name.clone()).collect();
                 let mut rows = Vec::new();
                 for row in found.rows {
-                    let Some(shown) = show(entry_of(row)?.0) else { break };
+                    let Some(shown) = show(entry_of(&row)?.0) else { break };
                     rows.push(shown);
                 }
                 Ok(Paged {
@@ -166,7 +166,7 @@ impl OperationsHandle<'_> {
             .reads()
             .query(ReadKind::Point, move |reader| {
                 let found = reader.catalog_version(CatalogKind::Operation, &wanted, None)?;
-                found.map(entry_of).transpose()
+                found.as_ref().map(entry_of).transpose()
             })
             .await?;
         let Some((mut entry, definition)) = found else {
@@ -443,7 +443,7 @@ fn for_approval(plan: &PlanState) -> Waiting {
 }
 
 /// A stored document as lists show it, and the document.
-fn entry_of(row: CatalogVersion) -> Result<(wire::CatalogEntry, Value), Error> {
+fn entry_of(row: &CatalogVersion) -> Result<(wire::CatalogEntry, Value), Error> {
     let corrupt = |detail: String| Error::Unreadable {
         detail: format!("{} `{}` version {}: {detail}", row.kind.word(), row.name, row.version),
     };

@@ -17,7 +17,7 @@ use sprag_engine::requests::{
     RetryDead, RetryNow, Revoke, Start,
 };
 use sprag_store::records::Plan;
-use sprag_store::traits::Reader;
+use sprag_store::traits::{PlanQuery, Reader};
 
 use crate::rig::{Rig, code};
 
@@ -517,7 +517,7 @@ fn a_proposal_with_faults_stores_nothing() {
     let refusal = propose(&mut rig, body).unwrap_err();
     assert_eq!(refusal.code, Code::DefinitionInvalid);
     assert!(refusal.errors.len() >= 2, "{:?}", refusal.errors);
-    assert_eq!(rig.store.plans(&Default::default()).unwrap().rows, []);
+    assert_eq!(rig.store.plans(&PlanQuery::default()).unwrap().rows, []);
 }
 
 #[test]

@@ -160,7 +160,8 @@ impl CommitStore for Writer {
 impl LaneReads for Writer {
     fn load(&mut self, wanted: &Wanted) -> Result<Loaded, Error> {
         let shards = self.shards;
-        self.link.ask(&async |session| load(session, wanted, shards).await)
+        self.link
+            .ask(&async |session| Box::pin(load(session, wanted, shards)).await)
     }
 
     fn machine_version(&mut self, machine: &str, version: u32) -> Result<Option<MachineVersion>, Error> {

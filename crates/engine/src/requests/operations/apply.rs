@@ -12,7 +12,7 @@ use sprag_core::document::source::Place;
 use sprag_core::document::{Finding, Severity};
 use sprag_core::ids::{Slot, WorkflowId};
 use sprag_core::integrity::audit::Verb;
-use sprag_core::operation::change::weakenings;
+use sprag_core::operation::change::{Weakening, weakenings};
 use sprag_core::operation::{
     Document, Kind, OnFailure, Plan, PlanStep, Risk, StepAction, Urgency, WorkflowStatus, read_stored,
 };
@@ -138,7 +138,7 @@ fn weakened(catalog: &StoredCatalog, documents: &[Document]) -> Vec<String> {
             return None;
         };
         let old = &catalog.catalog.operation(&new.name)?.operation;
-        let texts: Vec<String> = weakenings(old, new).into_iter().map(|weaker| weaker.text()).collect();
+        let texts: Vec<String> = weakenings(old, new).into_iter().map(Weakening::text).collect();
         (!texts.is_empty()).then(|| format!("operation `{}`: {}", new.name, texts.join(", ")))
     };
     documents.iter().filter_map(of).collect()

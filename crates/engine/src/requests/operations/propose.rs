@@ -159,15 +159,13 @@ fn refuse_flood(decider: &Decider<'_>, caller: &Caller) -> Result<(), Refusal> {
 /// A new plan waits for a person, or runs.
 fn accept(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusal> {
     let (policy, now) = (decider.rules.approval.clone(), decider.now());
-    match plan.verdict(&policy, now, None) {
-        ApprovalVerdict::NotNeeded => run(decider, plan),
-        _ => {
-            plan.status = WorkflowStatus::AwaitingApproval;
-            plan.decide_by = policy.decide_within.map(|within| now.plus(within));
-            decider.put_plan(plan);
-            Ok(())
-        }
+    if plan.verdict(&policy, now, None) == ApprovalVerdict::NotNeeded {
+        return run(decider, plan);
     }
+    plan.status = WorkflowStatus::AwaitingApproval;
+    plan.decide_by = policy.decide_within.map(|within| now.plus(within));
+    decider.put_plan(plan);
+    Ok(())
 }
 
 #[cfg(test)]
