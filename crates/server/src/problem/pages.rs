@@ -11,6 +11,8 @@ macro_rules! pages {
 pages! {
     "action-invalid"
     "action-unknown"
+    "agent-insecure"
+    "agent-not-ready"
     "attempt-superseded"
     "attempt-unknown"
     "audit-broken"
@@ -78,6 +80,7 @@ pages! {
     "last-event-id-invalid"
     "limit-unknown"
     "limits-full"
+    "load-plan-invalid"
     "log-held"
     "log-missing"
     "machine-unknown"

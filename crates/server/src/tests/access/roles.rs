@@ -41,6 +41,8 @@ const BY_HAND: &str = "
     viewer      GET     /v1/actions/{id}
     viewer      GET     /v1/dead-letters
     viewer      GET     /v1/dead-letters/{id}
+    viewer      GET     /v1/audit
+    viewer      GET     /v1/audit/heads
     viewer      GET     /v1/kill-switches
     viewer      GET     /v1/kill-switches/{id}
     viewer      GET     /v1/limits
