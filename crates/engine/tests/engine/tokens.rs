@@ -40,7 +40,9 @@ fn revoke(rig: &mut Rig, id: TokenId) -> Result<Token, Refusal> {
 fn names(rig: &mut Rig) -> Vec<(String, bool)> {
     let tokens = rig.ask(ListTokens).unwrap();
     let shown = |token: Token| (token.name, token.revoked_at.is_none());
-    tokens.into_iter().map(shown).collect()
+    let mut names: Vec<_> = tokens.into_iter().map(shown).collect();
+    names.sort();
+    names
 }
 
 #[test]

@@ -11,6 +11,8 @@ macro_rules! pages {
 pages! {
     "action-invalid"
     "action-unknown"
+    "agent-insecure"
+    "agent-not-ready"
     "approval-expired"
     "approval-missing"
     "attempt-superseded"
@@ -80,6 +82,7 @@ pages! {
     "last-event-id-invalid"
     "limit-unknown"
     "limits-full"
+    "load-plan-invalid"
     "log-held"
     "log-missing"
     "machine-unknown"

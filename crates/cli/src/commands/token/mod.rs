@@ -13,7 +13,7 @@ use crate::output::{Output, Table};
 pub(crate) enum Command {
     /// Create a token, and print it once
     #[command(
-        after_help = "Examples:\n  sprag token create dashboard --role viewer\n  sprag token create gpu-1 --role runner --type render --expires 2027-01-31T00:00:00Z"
+        after_help = "Examples:\n  sprag token create dashboard --role viewer\n  sprag token create gpu-1 --role runner --type render"
     )]
     Create(Box<create::Arguments>),
     /// List the tokens, without their secrets
