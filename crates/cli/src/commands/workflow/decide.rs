@@ -23,7 +23,7 @@ pub(crate) struct Approve {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Comment {
+pub(crate) struct Commented {
     /// The id of the workflow
     id: String,
     /// Why
@@ -36,7 +36,7 @@ pub(crate) struct Comment {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Reason {
+pub(crate) struct Reasoned {
     /// The id of the workflow
     id: String,
     /// Why
@@ -58,14 +58,14 @@ impl Approve {
     }
 }
 
-impl Comment {
+impl Commented {
     pub(crate) async fn run(&self, verb: &str, output: Output) -> anyhow::Result<Exit> {
         let body = json!({"comment": self.comment});
         decide(&self.remote, (&self.id, verb), &body, &self.once, output).await
     }
 }
 
-impl Reason {
+impl Reasoned {
     pub(crate) async fn run(&self, verb: &str, output: Output) -> anyhow::Result<Exit> {
         let body = json!({"reason": self.reason});
         decide(&self.remote, (&self.id, verb), &body, &self.once, output).await

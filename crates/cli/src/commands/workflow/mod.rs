@@ -26,18 +26,18 @@ pub(crate) enum Command {
     Approve(decide::Approve),
     /// Reject a plan
     #[command(after_help = "Examples:\n  sprag workflow reject wfl_01m7kydswteqea2dygh6x7t50q --comment \"not today\"")]
-    Reject(decide::Comment),
+    Reject(decide::Commented),
     /// Revoke an approval: what has not begun does not begin
     #[command(
         after_help = "Examples:\n  sprag workflow revoke wfl_01m7kydswteqea2dygh6x7t50q --comment \"wrong node\""
     )]
-    Revoke(decide::Comment),
+    Revoke(decide::Commented),
     /// Cancel a workflow with every step that has not ended
     #[command(after_help = "Examples:\n  sprag workflow cancel wfl_01m7kydswteqea2dygh6x7t50q --reason duplicate")]
-    Cancel(decide::Reason),
+    Cancel(decide::Reasoned),
     /// Continue a failed workflow from the steps that failed
     #[command(after_help = "Examples:\n  sprag workflow resume wfl_01m7kydswteqea2dygh6x7t50q --reason \"disk freed\"")]
-    Resume(decide::Reason),
+    Resume(decide::Reasoned),
 }
 
 impl Command {
