@@ -66,7 +66,7 @@ fn facts_are_kept_apart_by_kind_and_listed_by_key(subject: &dyn Subject) -> Resu
     let [b, a, mark, token] = facts;
     assert_eq!(store.lane.facts(FactKind::Switch)?, [a, b]);
     assert_eq!(store.lane.facts(FactKind::Mark)?, [mark]);
-    assert_eq!(store.lane.facts(FactKind::Token)?, [token.clone()]);
+    assert_eq!(store.lane.facts(FactKind::Token)?, std::slice::from_ref(&token));
     assert_eq!(store.reader.fact(FactKind::Token, "a")?, Some(token));
     assert_eq!(store.lane.facts(FactKind::Restored)?, []);
     Ok(())

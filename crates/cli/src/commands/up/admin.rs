@@ -49,9 +49,8 @@ fn show(token: &str, file: Option<&Path>) {
 }
 
 fn print(token: &str) {
-    output::note(&format!(
-        "admin token, shown only now: {token}\nset it as SPRAG_TOKEN, create tokens for others with `sprag token create`, and revoke it"
-    ));
+    output::note(&format!("admin token, shown only now: {token}"));
+    output::note("set it as SPRAG_TOKEN, create tokens for others with `sprag token create`, and revoke it");
 }
 
 /// Writes a file that only its owner can read. One that is there already may be readable for others, so it goes.

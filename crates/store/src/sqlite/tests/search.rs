@@ -216,7 +216,7 @@ fn what_was_stored_before_there_were_searches_is_found_too() {
         .execute_batch(
             "DROP TABLE execution_tag; DROP TABLE action_tag; DROP TABLE job; DROP TABLE job_item; \
              DROP INDEX execution_by_key; DROP INDEX action_error; DROP INDEX action_dead_machine; \
-             DROP INDEX action_dead_name; DROP TABLE fact; \
+             DROP INDEX action_dead_name; DROP TABLE fact; DROP TABLE audit; DROP TABLE catalog_version; DROP TABLE plan; \
              DROP INDEX execution_cancelled; DROP INDEX action_over; DROP INDEX action_name; \
              DROP INDEX action_dead_fingerprint; ALTER TABLE action DROP COLUMN fingerprint; \
              ALTER TABLE action DROP COLUMN died_at; DELETE FROM schema_migration WHERE version >= 3",
