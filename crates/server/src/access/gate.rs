@@ -199,14 +199,14 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
 
 /// The caller behind a token, if it counts.
 async fn known(app: &App, id: TokenId, hash: &SecretHash) -> Result<Caller, Problem> {
-    let tokens = app.engine.read().tokens();
+    let tokens = app.engine.tokens();
     if let Some(token) = tokens.get(id) {
         return check(app, token, hash);
     }
     // Another node may have created it a moment ago.
     let is_shared = app.engine.whereabouts().is_some();
     if is_shared && app.gate.looks.take((), app.engine.micros()) {
-        let stored = Box::pin(app.engine.read().stored_token(id)).await?;
+        let stored = Box::pin(app.engine.stored_token(id)).await?;
         if let Some(token) = stored {
             return check(app, &token, hash);
         }

@@ -52,7 +52,7 @@ async fn a_token_is_shown_once_and_stored_as_a_hash() {
     let list = world.get(&world.admin, "/v1/tokens").await;
     let secret = token.rsplit('_').next().unwrap();
     assert!(!list.body.contains(secret) && !list.body.contains("hash"));
-    let stored = world.world.handle.read().tokens();
+    let stored = world.world.handle.tokens();
     assert_eq!(stored.all().count(), 2);
     assert!(!format!("{stored:?}").contains(secret));
     assert_eq!(world.get(token, "/v1/me").await.expect(200)["principal"], "alex");
