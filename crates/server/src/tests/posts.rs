@@ -310,8 +310,8 @@ impl Walk {
         let execution = failed["executionId"].as_str().unwrap();
         self.world.action(execution, |action| action["status"] == "dead").await;
         // What is retried stays where it is.
-        let hold = json!({"scope": "type:fail", "reason": "a walk"});
-        let switch = self.world.post("/v1/kill-switches", &hold).await.expect(201);
+        let scope = json!({"scope": "type:fail", "reason": "a walk"});
+        let switch = self.world.post("/v1/kill-switches", &scope).await.expect(201);
         self.once("/v1/workflows/{id}/resume", id, json!({"reason": "again"}))
             .await;
         let release = format!("/v1/kill-switches/{}/release", switch["id"].as_str().unwrap());
