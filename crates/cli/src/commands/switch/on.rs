@@ -17,7 +17,7 @@ const LOOKS_MAX: u32 = 30;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// all, machine:NAME, type:TYPE, actionId:MACHINE/ACTION, operation:NAME,{n}subject:NAME or tag:TAG
+    /// all, machine:NAME, type:TYPE, actionId:MACHINE/ACTION,{n}operation:NAME, subject:NAME or tag:TAG
     #[arg(add = Names::Scopes.completer())]
     scope: String,
     /// Reason, shown to other operators

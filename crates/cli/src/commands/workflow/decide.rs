@@ -10,7 +10,7 @@ use crate::output::{self, Output};
 pub(crate) struct Approve {
     /// The id of the workflow
     id: String,
-    /// The digest of the plan that you read, as `show` prints it
+    /// Digest of the plan, as `show` prints it
     #[arg(long)]
     digest: String,
     /// A comment for others

@@ -17,10 +17,10 @@ pub(crate) struct Arguments {
     /// The operation
     #[arg(required_unless_present = "file", conflicts_with = "file")]
     operation: Option<String>,
-    /// A file with a workflow of several steps, YAML or JSON
+    /// File with a workflow of several steps
     #[arg(long)]
     file: Option<PathBuf>,
-    /// A parameter, as NAME=VALUE; a VALUE that is JSON is taken as that
+    /// Parameter; a VALUE may be JSON
     #[arg(long = "param", value_name = "NAME=VALUE", conflicts_with = "file")]
     params: Vec<String>,
     /// Why it is needed
