@@ -158,7 +158,7 @@ fn held(reason: &WaitingFor, subject: Subject<'_>, object: &str, until: Option<S
             "the destination's recovery: Sprag then starts one attempt to check",
         ),
         WaitingFor::Approval => Reason::new(
-            format!("nobody has approved {object}{then}"),
+            format!("it waits for the approval of {object}{then}"),
             format!("`sprag workflow show {object}` shows the plan, `sprag workflow approve` approves it"),
         ),
         WaitingFor::Decision => Reason::new(
@@ -264,10 +264,7 @@ mod tests {
     fn something_unknown_is_shown_as_it_is() {
         let reason = at_noon(json!({"state": "orbiting"}), Subject::Execution("exe_1"));
         assert!(reason.what.contains("orbiting"));
-        let waiting = json!({"state": "waiting", "for": "approval", "object": "x", "since": "2026-01-31T12:00:00Z"});
-        assert_eq!(
-            at_noon(waiting, Subject::Execution("exe_1")).what,
-            "it waits for approval x"
-        );
+        let waiting = json!({"state": "waiting", "for": "tide", "object": "x", "since": "2026-01-31T12:00:00Z"});
+        assert_eq!(at_noon(waiting, Subject::Execution("exe_1")).what, "it waits for tide x");
     }
 }
