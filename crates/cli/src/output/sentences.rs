@@ -265,6 +265,9 @@ mod tests {
         let reason = at_noon(json!({"state": "orbiting"}), Subject::Execution("exe_1"));
         assert!(reason.what.contains("orbiting"));
         let waiting = json!({"state": "waiting", "for": "tide", "object": "x", "since": "2026-01-31T12:00:00Z"});
-        assert_eq!(at_noon(waiting, Subject::Execution("exe_1")).what, "it waits for tide x");
+        assert_eq!(
+            at_noon(waiting, Subject::Execution("exe_1")).what,
+            "it waits for tide x"
+        );
     }
 }

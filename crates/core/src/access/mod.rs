@@ -13,6 +13,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ids::TokenId;
+
 pub use self::scope::{NAMES_MAX, Risk, ScopeKind, Scopes};
 
 /// The principal of everybody while there is no authentication.
@@ -100,6 +102,9 @@ impl FromStr for Role {
 pub struct Caller {
     /// The person, script or agent.
     pub principal: Arc<str>,
+    /// The token that it showed; none without authentication.
+    #[serde(default)]
+    pub token: Option<TokenId>,
     /// What it may do.
     pub roles: Vec<Role>,
     /// What its token is narrowed to.
@@ -119,6 +124,7 @@ impl Caller {
     pub fn local() -> Self {
         Self {
             principal: LOCAL.into(),
+            token: None,
             roles: vec![Role::Admin],
             scopes: Scopes::default(),
             max_risk: None,

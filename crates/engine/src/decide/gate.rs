@@ -40,7 +40,8 @@ impl ExecutionChange<'_, '_> {
         // A step has begun with its first attempt: later ones need an approval that stands, in whatever time.
         let first = action.body.attempts.first().map(|attempt| attempt.start_time);
         let now = first.unwrap_or(self.now());
-        match plan.verdict(&self.decider.rules.approval, now, put_off(plan, action)) {
+        let (policy, tokens) = (&self.decider.rules.approval, &self.decider.known.control.tokens);
+        match plan.verdict(policy, tokens, now, put_off(plan, action)) {
             ApprovalVerdict::NotNeeded | ApprovalVerdict::Approved { .. } => Passage::Open,
             ApprovalVerdict::Expired => Passage::Over,
             ApprovalVerdict::Needed { .. } | ApprovalVerdict::Revoked | ApprovalVerdict::Rejected => Passage::Waits,

@@ -18,6 +18,7 @@ use sprag_store::records;
 
 use super::state::ExecutionState;
 use super::{Decider, Due, ExecutionChange};
+use crate::queue::tokens::Tokens;
 use crate::requests::{Code, Refusal};
 
 /// How many notes a plan keeps; the oldest go first.
@@ -187,12 +188,19 @@ impl PlanState {
     }
 
     /// Whether it may run, by the policy in force. `due` is when something was due that was put off.
-    pub(crate) fn verdict(&self, policy: &Policy, now: Timestamp, due: Option<Timestamp>) -> ApprovalVerdict {
+    /// Approvals by tokens that were revoked since do not count.
+    pub(crate) fn verdict(
+        &self,
+        policy: &Policy,
+        tokens: &Tokens,
+        now: Timestamp,
+        due: Option<Timestamp>,
+    ) -> ApprovalVerdict {
         let around = Circumstances {
             policy,
             now,
             due,
-            is_token_revoked: &|_| false,
+            is_token_revoked: &|token| tokens.is_revoked(token),
         };
         self.decided.decisions.verdict(&PlanRisk::of(&self.plan), &around)
     }

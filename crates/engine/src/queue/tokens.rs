@@ -46,7 +46,7 @@ impl Token {
     /// Who shows it.
     pub fn caller(&self) -> Caller {
         let TokenView {
-            id: _,
+            id,
             name: _,
             principal,
             roles,
@@ -60,6 +60,7 @@ impl Token {
         } = &self.view;
         Caller {
             principal: principal.as_str().into(),
+            token: Some(*id),
             roles: roles.clone(),
             scopes: scopes.clone(),
             max_risk: *max_risk,
@@ -77,6 +78,13 @@ impl Tokens {
     /// One of them.
     pub fn get(&self, id: TokenId) -> Option<&Token> {
         self.0.get(&id)
+    }
+
+    /// Whether decisions made with this token count no more. A token that made room for others had been revoked or had
+    /// expired.
+    pub(crate) fn is_revoked(&self, id: &str) -> bool {
+        let token = id.parse().ok().and_then(|id| self.get(id));
+        token.is_none_or(|token| token.view.revoked_at.is_some())
     }
 
     /// All of them, oldest first.

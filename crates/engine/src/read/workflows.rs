@@ -354,7 +354,7 @@ fn workflow(
 }
 
 fn approval(handle: &ReadHandle, plan: &PlanState) -> wire::Approval {
-    let verdict = plan.verdict(&handle.approval, handle.clock.now(), None);
+    let verdict = plan.verdict(&handle.approval, &handle.board.tokens(), handle.clock.now(), None);
     let decisions = &plan.decided.decisions;
     let given: Vec<wire::GivenApproval> = decisions
         .given

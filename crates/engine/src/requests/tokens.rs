@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use sprag_core::access::token::SecretHash;
 use sprag_core::access::{Risk, Role, Scopes};
 use sprag_core::ids::{Slot, TokenId};
+use sprag_core::integrity::audit::Verb;
 use sprag_core::time::Timestamp;
 use sprag_store::Mutation;
 use sprag_store::records::FactKind;
 use sprag_wire::Token as TokenView;
 
+use super::audit::Audit;
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal, Request, Route, Subject};
 use crate::decide::{Decider, Reads};
@@ -54,6 +56,10 @@ pub struct CreateToken(pub Box<TokenPlan>);
 impl Request for CreateToken {
     type Answer = TokenView;
     const NAME: &'static str = "create-token";
+    const AUDIT: Option<Audit<Self>> = Some(Audit::<Self>::new(
+        |_| Verb::CreateToken,
+        |request| request.0.name.clone(),
+    ));
 
     fn route(&self) -> Route {
         Route::Control
@@ -140,6 +146,10 @@ pub struct RevokeToken {
 impl Request for RevokeToken {
     type Answer = TokenView;
     const NAME: &'static str = "revoke-token";
+    const AUDIT: Option<Audit<Self>> = Some(Audit::<Self>::new(
+        |_| Verb::RevokeToken,
+        |request| request.id.to_string(),
+    ));
 
     fn route(&self) -> Route {
         Route::Control

@@ -5,8 +5,9 @@
 //! shows the nodes' secret is believed about who asked it; the headers in which nodes say so are taken off every other
 //! request.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -30,6 +31,9 @@ const BAD_PER_SECOND: u32 = 10;
 const BAD_BURST: u32 = 50;
 /// Looks into the store a second for tokens that this node does not know.
 const LOOKS_PER_SECOND: u32 = 10;
+/// How long a token that was found in the store counts as found there, in microseconds, and how many are kept.
+const FOUND_MICROS: u64 = 1_000_000;
+const FOUND_MAX: usize = 256;
 /// The longest `Authorization`, in bytes.
 const AUTHORIZATION_BYTES_MAX: usize = 8 * 1024;
 
@@ -55,6 +59,8 @@ pub(crate) struct Gate {
     tokens: Rates<TokenId>,
     bad: Rates<IpAddr>,
     looks: Rates<()>,
+    /// Tokens that another node created a moment ago, as the store had them, and until when.
+    found: Mutex<BTreeMap<TokenId, (Token, u64)>>,
 }
 
 impl Gate {
@@ -64,8 +70,25 @@ impl Gate {
             tokens: Rates::new(auth.token_rate, auth.token_rate),
             bad: Rates::new(BAD_PER_SECOND, BAD_BURST),
             looks: Rates::new(LOOKS_PER_SECOND, LOOKS_PER_SECOND),
+            found: Mutex::default(),
             auth,
         }
+    }
+
+    /// A token that was found in the store a moment ago.
+    fn found(&self, id: TokenId, now: u64) -> Option<Token> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let (token, _) = found.get(&id).filter(|(_, until)| now < *until)?;
+        Some(token.clone())
+    }
+
+    /// Remembers what the store has, so that a new token costs few reads.
+    fn keep(&self, token: &Token, now: u64) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if found.len() >= FOUND_MAX {
+            found.clear();
+        }
+        found.insert(token.view.id, (token.clone(), now.saturating_add(FOUND_MICROS)));
     }
 
     /// Whether callers show who they are.
@@ -203,15 +226,30 @@ async fn known(app: &App, id: TokenId, hash: &SecretHash) -> Result<Caller, Prob
     if let Some(token) = tokens.get(id) {
         return check(app, token, hash);
     }
-    // Another node may have created it a moment ago.
-    let is_shared = app.engine.whereabouts().is_some();
-    if is_shared && app.gate.looks.take((), app.engine.micros()) {
-        let stored = Box::pin(app.engine.stored_token(id)).await?;
-        if let Some(token) = stored {
-            return check(app, &token, hash);
-        }
+    match new_elsewhere(app, id).await? {
+        Some(token) => check(app, &token, hash),
+        None => Err(invalid("this server does not know the token")),
     }
-    Err(invalid("this server does not know the token"))
+}
+
+/// A token that another node may have created a moment ago.
+async fn new_elsewhere(app: &App, id: TokenId) -> Result<Option<Token>, Problem> {
+    let now = app.engine.micros();
+    if app.engine.whereabouts().is_none() {
+        return Ok(None);
+    }
+    if let Some(token) = app.gate.found(id, now) {
+        return Ok(Some(token));
+    }
+    if !app.gate.looks.take((), now) {
+        let detail = "too many requests show tokens that this node does not know yet; try again in a moment";
+        return Err(Problem::new(Code::RateLimited, detail));
+    }
+    let stored = Box::pin(app.engine.stored_token(id)).await?;
+    if let Some(token) = &stored {
+        app.gate.keep(token, now);
+    }
+    Ok(stored)
 }
 
 /// One answer for every reason, but for those who hold the secret.

@@ -76,6 +76,10 @@ verbs! {
     SwitchOn = "switch.on",
     /// Release a kill switch.
     ReleaseSwitch = "switch.release",
+    /// Create a token.
+    CreateToken = "token.create",
+    /// Revoke a token.
+    RevokeToken = "token.revoke",
     /// Accept the clock.
     AcceptClock = "clock.accept",
     /// Take a backup.

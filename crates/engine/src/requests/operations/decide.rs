@@ -101,7 +101,12 @@ impl Request for Approve {
             Err(error) => return Err(refusal(&plan, &error)),
         }
         plan.updated_at = decider.now();
-        let verdict = plan.verdict(&decider.rules.approval, decider.now(), None);
+        let verdict = plan.verdict(
+            &decider.rules.approval,
+            &decider.known.control.tokens,
+            decider.now(),
+            None,
+        );
         let changed = WorkflowChanged::of(&plan);
         match verdict {
             ApprovalVerdict::Approved { .. } | ApprovalVerdict::NotNeeded => approved(decider, plan)?,
@@ -116,10 +121,11 @@ fn admit(
     plan: &PlanState,
     approve: &Approve,
 ) -> Result<sprag_core::operation::approval::Approval, ApprovalError> {
+    let token = approve.caller.token.map(|token| token.to_string());
     let approver = Approver {
         by: &approve.caller.principal,
         roles: &approve.caller.roles,
-        token: None,
+        token: token.as_deref(),
         digest: &approve.digest,
         comment: approve.comment.as_deref(),
     };
@@ -127,7 +133,7 @@ fn admit(
         policy: &decider.rules.approval,
         now: decider.now(),
         due: None,
-        is_token_revoked: &|_| false,
+        is_token_revoked: &|token| decider.known.control.tokens.is_revoked(token),
     };
     plan.decided
         .decisions
@@ -136,7 +142,12 @@ fn admit(
 
 /// Whether a plan has the approval that it needs.
 fn stands(decider: &Decider<'_>, plan: &PlanState) -> bool {
-    let verdict = plan.verdict(&decider.rules.approval, decider.now(), None);
+    let verdict = plan.verdict(
+        &decider.rules.approval,
+        &decider.known.control.tokens,
+        decider.now(),
+        None,
+    );
     matches!(verdict, ApprovalVerdict::Approved { .. } | ApprovalVerdict::NotNeeded)
 }
 

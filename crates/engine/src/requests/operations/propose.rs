@@ -159,7 +159,7 @@ fn refuse_flood(decider: &Decider<'_>, caller: &Caller) -> Result<(), Refusal> {
 /// A new plan waits for a person, or runs.
 fn accept(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusal> {
     let (policy, now) = (decider.rules.approval.clone(), decider.now());
-    if plan.verdict(&policy, now, None) == ApprovalVerdict::NotNeeded {
+    if plan.verdict(&policy, &decider.known.control.tokens, now, None) == ApprovalVerdict::NotNeeded {
         return run(decider, plan);
     }
     plan.status = WorkflowStatus::AwaitingApproval;

@@ -5,7 +5,8 @@ mod workflows;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sprag_core::access::{Caller, Role};
+use sprag_core::access::token::SecretHash;
+use sprag_core::access::{Caller, Role, Scopes};
 use sprag_core::action::{Outcome, Status};
 use sprag_core::document::json::hex;
 use sprag_core::document::source::Format;
@@ -15,8 +16,8 @@ use sprag_core::operation::{WorkflowStatus, machine_name, read_catalog};
 use sprag_engine::Options;
 use sprag_engine::requests::operations::{CatalogApplied, PROPOSALS_MAX, WorkflowChanged};
 use sprag_engine::requests::{
-    ApplyCatalog, Approve, CancelAction, CancelWorkflow, Code, Command, Propose, Refusal, Reject, ResumeWorkflow,
-    RetryDead, RetryNow, Revoke, Start,
+    ApplyCatalog, Approve, CancelAction, CancelWorkflow, Code, Command, CreateToken, Propose, Refusal, Reject,
+    ResumeWorkflow, RetryDead, RetryNow, Revoke, RevokeToken, Start, TokenPlan,
 };
 use sprag_store::records::Plan;
 use sprag_store::traits::{PlanQuery, Reader};
@@ -327,6 +328,37 @@ fn a_retry_does_not_run_once_its_approval_is_revoked() {
     assert_eq!(rig.started(), ["redis_drain"]);
     rig.done("redis_drain");
     assert_eq!(status(&rig, id), WorkflowStatus::Completed);
+}
+
+#[test]
+fn an_approval_by_a_token_that_was_revoked_since_does_not_count_for_retries() {
+    let mut rig = rig();
+    let plan = TokenPlan {
+        name: "bob".to_owned(),
+        principal: "bob".to_owned(),
+        roles: vec![Role::Approver],
+        scopes: Scopes::default(),
+        max_risk: None,
+        expires_at: None,
+        hash: SecretHash::of(&[7; 32]),
+        by: "test".to_owned(),
+    };
+    let token = rig.ask(CreateToken(Box::new(plan))).unwrap().id;
+    let id = proposed(&mut rig, drain("a"));
+    let bob = Caller {
+        token: Some(token),
+        ..approver("bob")
+    };
+    let approval = approval(&rig, id, bob);
+    rig.ask(approval).unwrap();
+    assert_eq!(rig.started(), ["redis_drain"]);
+    let by = "test".to_owned();
+    rig.ask(RevokeToken { id: token, by }).unwrap();
+    rig.finish("redis_drain", Outcome::not_done("temporary_failure", "again"));
+    rig.advance(DAY);
+    assert_eq!(rig.started().len(), 1, "no further attempt starts");
+    let action = rig.action(id.execution(), "redis_drain").id;
+    assert_eq!(code(rig.act(RetryNow(action))), Code::ApprovalMissing);
 }
 
 #[test]
