@@ -9,8 +9,9 @@ use sprag_core::action::error::kind;
 use sprag_tests::binary;
 
 /// Literals with the shape of a finding's code that are something else.
-const NOT_FINDINGS: [&str; 8] = [
+const NOT_FINDINGS: [&str; 9] = [
     "best-effort",
+    "declared-or-risk",
     "docusign-hmac",
     "fail-fast",
     "finish-and-keep",

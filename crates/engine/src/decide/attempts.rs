@@ -17,6 +17,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
 use super::{AttemptJob, Decider, Due, ErrorLabel, ExecutionChange, Note, Task};
+use crate::decide::gate;
 use crate::leases::answer_bytes;
 use crate::leases::table::LeasedAttempt;
 use crate::requests::AttemptRef;
@@ -37,7 +38,7 @@ fn begin_one(change: &mut ExecutionChange<'_, '_>, id: ActionId) {
         change.known().queue.give_back(id);
         return;
     };
-    if change.decider.is_switched_off(&action) || change.is_stopped_at_the_gate(&action) {
+    if change.decider.is_switched_off(&action) || gate::is_stopped_at_the_gate(change, &action) {
         return;
     }
     let now = change.now();

@@ -28,183 +28,182 @@ pub(crate) enum Passage {
     Over,
 }
 
-impl ExecutionChange<'_, '_> {
-    /// Whether an action may run now, as far as people must approve it.
-    pub(crate) fn passage(&self, action: &Action) -> Passage {
-        let Some(id) = plan_of(self.state, action) else {
-            return Passage::Open;
+/// Whether an action may run now, as far as people must approve it.
+pub(crate) fn passage(change: &ExecutionChange<'_, '_>, action: &Action) -> Passage {
+    let Some(id) = plan_of(change.state, action) else {
+        return Passage::Open;
+    };
+    let Some(plan) = change.state.plans.get(&id) else {
+        return Passage::Waits;
+    };
+    // A step has begun with its first attempt: later ones need an approval that stands, in whatever time.
+    let first = action.body.attempts.first().map(|attempt| attempt.start_time);
+    let now = first.unwrap_or(change.now());
+    let (policy, tokens) = (&change.decider.rules.approval, &change.decider.known.control.tokens);
+    match plan.verdict(policy, tokens, now, put_off(plan, action)) {
+        ApprovalVerdict::NotNeeded | ApprovalVerdict::Approved { .. } => Passage::Open,
+        ApprovalVerdict::Expired => Passage::Over,
+        ApprovalVerdict::Needed { .. } | ApprovalVerdict::Revoked | ApprovalVerdict::Rejected => Passage::Waits,
+    }
+}
+
+/// Keeps an action that was chosen from starting, if the gate does.
+pub(crate) fn is_stopped_at_the_gate(change: &mut ExecutionChange<'_, '_>, action: &Arc<Action>) -> bool {
+    let passage = passage(change, action);
+    if passage == Passage::Open {
+        return false;
+    }
+    change.known().queue.give_back(action.id);
+    change.batch().set_aside(Arc::clone(action));
+    let plan = plan_of(change.state, action).and_then(|id| change.state.plans.get(&id).cloned());
+    match (passage, plan) {
+        (Passage::Over, Some(plan)) => expire(change, plan),
+        (_, Some(plan)) if plan.status == WorkflowStatus::InProgress => wait_for_approval(change, plan),
+        _ => {}
+    }
+    true
+}
+
+/// Refuses what somebody wants of an action that the gate stops.
+pub(crate) fn refuse_at_the_gate(change: &ExecutionChange<'_, '_>, action: &Action) -> Result<(), Refusal> {
+    let id = action.id;
+    match passage(change, action) {
+        Passage::Open => Ok(()),
+        Passage::Waits => {
+            let detail = format!("action `{id}` has no approval that stands; approve its workflow first");
+            Err(Refusal::new(Code::ApprovalMissing, detail))
+        }
+        Passage::Over => {
+            let detail = format!("the approval of action `{id}` is over; propose its workflow again");
+            Err(Refusal::new(Code::ApprovalExpired, detail))
+        }
+    }
+}
+
+/// A plan that runs needs a decision again. Its queued actions leave their queues.
+pub(crate) fn wait_for_approval(change: &mut ExecutionChange<'_, '_>, mut plan: PlanState) {
+    let now = change.now();
+    if plan.become_status(WorkflowStatus::AwaitingApproval, now).is_err() {
+        return;
+    }
+    let within = change.decider.rules.approval.decide_within;
+    plan.decide_by = within.map(|within| now.plus(within));
+    let held: Vec<Arc<Action>> = change
+        .state
+        .queued()
+        .filter(|action| needs(change, plan.id, action))
+        .cloned()
+        .collect();
+    for action in held {
+        change.known().queue.leave(&action);
+        change.batch().set_aside(action);
+    }
+    change.put_plan(plan);
+}
+
+/// Whether an action runs under this plan.
+fn needs(change: &ExecutionChange<'_, '_>, plan: WorkflowId, action: &Action) -> bool {
+    plan_of(change.state, action) == Some(plan)
+}
+
+/// Queued actions of an approved plan join their queues.
+pub(crate) fn let_through(change: &mut ExecutionChange<'_, '_>, plan: WorkflowId) {
+    if change.state.head.status == ExecutionStatus::Paused {
+        return;
+    }
+    let free: Vec<Arc<Action>> = change
+        .state
+        .queued()
+        .filter(|action| needs(change, plan, action))
+        .cloned()
+        .collect();
+    for action in free {
+        change.known().queue.join(&action);
+        change.decider.put_action(action);
+    }
+}
+
+/// Nobody decided in time, or nothing began in time: the plan ends, with what runs of it.
+pub(crate) fn expire(change: &mut ExecutionChange<'_, '_>, mut plan: PlanState) {
+    if plan.become_status(WorkflowStatus::Expired, change.now()).is_err() {
+        return;
+    }
+    let action = plan.is_of_action().then(|| plan.id.action());
+    change.put_plan(plan);
+    end_planned(change, action);
+}
+
+/// Ends what runs of a plan: its execution, or the one action that it is about.
+pub(crate) fn end_planned(change: &mut ExecutionChange<'_, '_>, action: Option<sprag_core::ids::ActionId>) {
+    match action {
+        Some(action) => {
+            let end = change.cancel_one(action, sprag_core::action::CancelledBy::Person);
+            if let Some(end) = end {
+                change.feed_end(end);
+            }
+        }
+        None if change.state.head.status.is_open() => {
+            change.record(&Entry::Cancelled);
+            change.close(ExecutionStatus::Cancelled);
+        }
+        None => {}
+    }
+}
+
+/// Brings the plans of an execution up to what happened to it.
+pub(crate) fn follow_plans(change: &mut ExecutionChange<'_, '_>) {
+    if change.state.plans.is_empty() {
+        return;
+    }
+    let now = change.now();
+    let plans: Vec<PlanState> = change.state.plans.values().cloned().collect();
+    for mut plan in plans {
+        let to = if plan.is_of_action() {
+            status_of_action(change, &plan)
+        } else {
+            status_of_workflow(change, &plan)
         };
-        let Some(plan) = self.state.plans.get(&id) else {
-            return Passage::Waits;
-        };
-        // A step has begun with its first attempt: later ones need an approval that stands, in whatever time.
-        let first = action.body.attempts.first().map(|attempt| attempt.start_time);
-        let now = first.unwrap_or(self.now());
-        let (policy, tokens) = (&self.decider.rules.approval, &self.decider.known.control.tokens);
-        match plan.verdict(policy, tokens, now, put_off(plan, action)) {
-            ApprovalVerdict::NotNeeded | ApprovalVerdict::Approved { .. } => Passage::Open,
-            ApprovalVerdict::Expired => Passage::Over,
-            ApprovalVerdict::Needed { .. } | ApprovalVerdict::Revoked | ApprovalVerdict::Rejected => Passage::Waits,
+        // Where there is no arrow, a decision about the plan came before what happened.
+        if to != plan.status && plan.become_status(to, now).is_ok() {
+            change.put_plan(plan);
         }
     }
+}
 
-    /// Keeps an action that was chosen from starting, if the gate does.
-    pub(crate) fn is_stopped_at_the_gate(&mut self, action: &Arc<Action>) -> bool {
-        let passage = self.passage(action);
-        if passage == Passage::Open {
-            return false;
-        }
-        self.known().queue.give_back(action.id);
-        self.batch().set_aside(Arc::clone(action));
-        let plan = plan_of(self.state, action).and_then(|id| self.state.plans.get(&id).cloned());
-        match (passage, plan) {
-            (Passage::Over, Some(plan)) => self.expire(plan),
-            (_, Some(plan)) if plan.status == WorkflowStatus::InProgress => self.wait_for_approval(plan),
-            _ => {}
-        }
-        true
+/// How a workflow stands, by its machine.
+fn status_of_workflow(change: &ExecutionChange<'_, '_>, plan: &PlanState) -> WorkflowStatus {
+    let configuration = change.machine.configuration(&change.state.execution.active);
+    match (change.state.head.status, WorkflowPhase::of(&plan.plan, &configuration)) {
+        (ExecutionStatus::Cancelled, _) => WorkflowStatus::Cancelled,
+        (ExecutionStatus::Failed, _) | (_, WorkflowPhase::Compensated) => WorkflowStatus::Failed,
+        (ExecutionStatus::Completed, _) | (_, WorkflowPhase::Completed) => WorkflowStatus::Completed,
+        (_, WorkflowPhase::Failed) if !is_retrying(change, plan, &configuration) => WorkflowStatus::Failed,
+        _ if plan.status == WorkflowStatus::AwaitingApproval => plan.status,
+        _ => WorkflowStatus::InProgress,
     }
+}
 
-    /// Refuses what somebody wants of an action that the gate stops.
-    pub(crate) fn refuse_at_the_gate(&self, action: &Action) -> Result<(), Refusal> {
-        let id = action.id;
-        match self.passage(action) {
-            Passage::Open => Ok(()),
-            Passage::Waits => {
-                let detail = format!("action `{id}` has no approval that stands; approve its workflow first");
-                Err(Refusal::new(Code::ApprovalMissing, detail))
-            }
-            Passage::Over => {
-                let detail = format!("the approval of action `{id}` is over; propose its workflow again");
-                Err(Refusal::new(Code::ApprovalExpired, detail))
-            }
-        }
-    }
-
-    /// A plan that runs needs a decision again. Its queued actions leave their queues.
-    pub(crate) fn wait_for_approval(&mut self, mut plan: PlanState) {
-        let now = self.now();
-        if plan.become_status(WorkflowStatus::AwaitingApproval, now).is_err() {
-            return;
-        }
-        let within = self.decider.rules.approval.decide_within;
-        plan.decide_by = within.map(|within| now.plus(within));
-        let held: Vec<Arc<Action>> = self
-            .state
-            .queued()
-            .filter(|action| self.needs(plan.id, action))
-            .cloned()
-            .collect();
-        for action in held {
-            self.known().queue.leave(&action);
-            self.batch().set_aside(action);
-        }
-        self.put_plan(plan);
-    }
-
-    /// Whether an action runs under this plan.
-    fn needs(&self, plan: WorkflowId, action: &Action) -> bool {
-        plan_of(self.state, action) == Some(plan)
-    }
-
-    /// Queued actions of an approved plan join their queues.
-    pub(crate) fn let_through(&mut self, plan: WorkflowId) {
-        if self.state.head.status == ExecutionStatus::Paused {
-            return;
-        }
-        let free: Vec<Arc<Action>> = self
-            .state
-            .queued()
-            .filter(|action| self.needs(plan, action))
-            .cloned()
-            .collect();
-        for action in free {
-            self.known().queue.join(&action);
-            self.decider.put_action(action);
-        }
-    }
-
-    /// Nobody decided in time, or nothing began in time: the plan ends, with what runs of it.
-    pub(crate) fn expire(&mut self, mut plan: PlanState) {
-        if plan.become_status(WorkflowStatus::Expired, self.now()).is_err() {
-            return;
-        }
-        let action = plan.is_of_action().then(|| plan.id.action());
-        self.put_plan(plan);
-        self.end_planned(action);
-    }
-
-    /// Ends what runs of a plan: its execution, or the one action that it is about.
-    pub(crate) fn end_planned(&mut self, action: Option<sprag_core::ids::ActionId>) {
-        match action {
-            Some(action) => {
-                let end = self.cancel_one(action, sprag_core::action::CancelledBy::Person);
-                if let Some(end) = end {
-                    self.feed_end(end);
-                }
-            }
-            None if self.state.head.status.is_open() => {
-                self.record(&Entry::Cancelled);
-                self.close(ExecutionStatus::Cancelled);
-            }
-            None => {}
-        }
-    }
-
-    /// Brings the plans of an execution up to what happened to it.
-    pub(crate) fn follow_plans(&mut self) {
-        if self.state.plans.is_empty() {
-            return;
-        }
-        let now = self.now();
-        let plans: Vec<PlanState> = self.state.plans.values().cloned().collect();
-        for mut plan in plans {
-            let to = if plan.is_of_action() {
-                self.status_of_action(&plan)
-            } else {
-                self.status_of_workflow(&plan)
-            };
-            // Where there is no arrow, a decision about the plan came before what happened.
-            if to != plan.status && plan.become_status(to, now).is_ok() {
-                self.put_plan(plan);
-            }
-        }
-    }
-
-    /// How a workflow stands, by its machine.
-    fn status_of_workflow(&self, plan: &PlanState) -> WorkflowStatus {
-        let configuration = self.machine.configuration(&self.state.execution.active);
-        match (self.state.head.status, WorkflowPhase::of(&plan.plan, &configuration)) {
-            (ExecutionStatus::Cancelled, _) => WorkflowStatus::Cancelled,
-            (ExecutionStatus::Failed, _) | (_, WorkflowPhase::Compensated) => WorkflowStatus::Failed,
-            (ExecutionStatus::Completed, _) | (_, WorkflowPhase::Completed) => WorkflowStatus::Completed,
-            (_, WorkflowPhase::Failed) if !self.is_retrying(plan, &configuration) => WorkflowStatus::Failed,
-            _ if plan.status == WorkflowStatus::AwaitingApproval => plan.status,
-            _ => WorkflowStatus::InProgress,
-        }
-    }
-
-    /// Whether a step that failed has an open action again: somebody retried its dead letter.
-    fn is_retrying(&self, plan: &PlanState, configuration: &[String]) -> bool {
-        let failed = plan.plan.steps.iter().filter(|step| {
+/// Whether a step that failed has an open action again: somebody retried its dead letter.
+fn is_retrying(change: &ExecutionChange<'_, '_>, plan: &PlanState, configuration: &[String]) -> bool {
+    let failed =
+        plan.plan.steps.iter().filter(|step| {
             !step.continue_on_error && StepPhase::of(&step.name, configuration) == Some(StepPhase::Failed)
         });
-        let mut failed = failed.map(|step| self.state.has_open(&step.name));
-        failed.any(|is_open| is_open)
-    }
+    let mut failed = failed.map(|step| change.state.has_open(&step.name));
+    failed.any(|is_open| is_open)
+}
 
-    /// How the plan of one action stands, by its action.
-    fn status_of_action(&self, plan: &PlanState) -> WorkflowStatus {
-        let id = plan.id.action();
-        let action = self.state.actions.get(&id).map(AsRef::as_ref);
-        let ended = || self.decider.batch.action(id);
-        match action.or_else(ended).map(|action| action.status) {
-            Some(Status::Succeeded) => WorkflowStatus::Completed,
-            Some(Status::Dead | Status::Archived) => WorkflowStatus::Failed,
-            Some(Status::Cancelled | Status::Skipped) => WorkflowStatus::Cancelled,
-            Some(_) if plan.status == WorkflowStatus::Failed => WorkflowStatus::InProgress,
-            None | Some(_) => plan.status,
-        }
+/// How the plan of one action stands, by its action.
+fn status_of_action(change: &ExecutionChange<'_, '_>, plan: &PlanState) -> WorkflowStatus {
+    let id = plan.id.action();
+    let action = change.state.actions.get(&id).map(AsRef::as_ref);
+    let ended = || change.decider.batch.action(id);
+    match action.or_else(ended).map(|action| action.status) {
+        Some(Status::Succeeded) => WorkflowStatus::Completed,
+        Some(Status::Dead | Status::Archived) => WorkflowStatus::Failed,
+        Some(Status::Cancelled | Status::Skipped) => WorkflowStatus::Cancelled,
+        Some(_) if plan.status == WorkflowStatus::Failed => WorkflowStatus::InProgress,
+        None | Some(_) => plan.status,
     }
 }
 

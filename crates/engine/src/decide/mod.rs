@@ -19,7 +19,7 @@ mod due;
 mod edit;
 mod ends;
 mod firing;
-mod gate;
+pub(crate) mod gate;
 pub(crate) mod input;
 mod job;
 mod log;
@@ -164,7 +164,7 @@ impl<'a> Decider<'a> {
             machine: &machine,
         };
         let result = act(&mut change);
-        change.follow_plans();
+        gate::follow_plans(&mut change);
         self.known.executions.put(state, machines);
         Ok(result)
     }

@@ -170,14 +170,13 @@ impl Builder {
         let (runners, masks) = (Arc::new(runners), Masks::default());
         let runner = TaskRunner::new(Arc::clone(&runners), Arc::clone(&secrets), inbox.clone(), masks.clone());
         let whereabouts = joined.as_ref().map(|joined| joined.member.whereabouts());
-        let link = whereabouts.clone().zip(peers);
-        let is_linked = link.is_some();
+        let is_linked = peers.is_some();
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let metrics = Arc::new(Metrics::new(runners.keys().map(String::as_str)).of_traces(&options.traces));
         let parts = Parts {
             store,
             committer: Some(Box::new(WriterThread::start(sender)?)),
-            runner: Box::new(runner.traced(&options.traces).linked(link)),
+            runner: Box::new(runner.traced(&options.traces).linked(whereabouts.clone().zip(peers))),
             types: Arc::new(RunnerTypes::new(&runners, &secrets)),
             clock: Arc::clone(&clock),
             entropy,

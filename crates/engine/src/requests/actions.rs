@@ -10,6 +10,7 @@ use sprag_store::records::ExecutionStatus;
 use super::audit::{Audit, action_status};
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal, Request, Route};
+use crate::decide::gate;
 use crate::decide::{Decider, ExecutionChange};
 use crate::read::view::{self, ActionView};
 
@@ -47,7 +48,7 @@ impl Request for RetryNow {
             if !matches!(action.status, Status::Scheduled | Status::Retrying) || action.body.behind {
                 return Err(conflict(&action, "scheduled or retrying"));
             }
-            change.refuse_at_the_gate(&action)?;
+            gate::refuse_at_the_gate(change, &action)?;
             make_ready(action.make_ready(change.now()))?;
             rejoin(change, action.clone());
             Ok(action)

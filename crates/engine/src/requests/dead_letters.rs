@@ -13,6 +13,7 @@ use super::audit::{Audit, action_status};
 use super::idempotency::with;
 use super::jobs::retry_letter;
 use super::{Code, Refusal, Request, RetryLetter, Route, Subject};
+use crate::decide::gate;
 use crate::decide::plans::plan_of;
 use crate::decide::{Decider, ExecutionChange, LogEntry, Reads, edit, own_limits};
 use crate::jobs::dead_letters::SettledLetter;
@@ -143,7 +144,7 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
     }
     if plan_of(change.state, &action).is_some() {
         refuse_change(&action, retry)?;
-        change.refuse_at_the_gate(&action)?;
+        gate::refuse_at_the_gate(change, &action)?;
     }
     let now = change.now();
     let decider = &*change.decider;

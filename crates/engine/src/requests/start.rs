@@ -14,6 +14,7 @@ use sprag_store::records::ExecutionStatus;
 use super::audit::Audit;
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Overlap, Refusal, Request, Route, Subject};
+use crate::decide::gate;
 use crate::decide::plans::PlanState;
 use crate::decide::state::{ExecutionState, Head};
 use crate::decide::{Decider, ExecutionChange, Known, Pinned, Reads, Write, input};
@@ -136,7 +137,7 @@ pub(crate) fn start_seated(
     if let Some(plan) = seat.plan {
         change.put_plan(plan);
     }
-    change.follow_plans();
+    gate::follow_plans(&mut change);
     let view = view::execution(&state, machine);
     decider.known.executions.put(state, machines);
     Ok(Box::new(view))

@@ -143,8 +143,7 @@ impl Model {
             }
             Mutation::UpdateExecution { execution, variables } => self.read_execution(commit, execution, *variables),
             Mutation::AppendHistory(row) => self.read_history(commit, row),
-            // Actions are read last; of two answers under one key, the second is held against the first. No client of the
-            // simulator makes jobs or plans: the engine's own tests crash them at every commit.
+            // Actions are read last, and answers are compared by their keys. No client makes jobs or plans.
             Mutation::InsertAction(_)
             | Mutation::UpdateAction(_)
             | Mutation::PutIdempotency(_)

@@ -5,6 +5,7 @@
 
 mod cluster;
 mod load;
+mod order;
 mod plans;
 mod refusals;
 mod search;
@@ -26,6 +27,7 @@ use sprag_core::time::Timestamp;
 
 pub use self::cluster::MemoryNodes;
 use self::cluster::{Cluster, ShardView};
+use self::order::{by_cursor, counted, in_order};
 use self::refusals::Refusals;
 pub use self::refusals::Rule;
 use self::state::{State, numbers_of, timers_of};
@@ -582,37 +584,4 @@ fn due_action(action: &Action) -> DueAction {
         execution: action.execution,
         run_at: action.run_at,
     }
-}
-
-/// A page of the items in the order of their cursors.
-fn by_cursor<T: Weight, C: Ord>(
-    items: impl Iterator<Item = T>,
-    Page { after, limit }: &Page<C>,
-    cursor: impl Fn(&T) -> C,
-) -> Result<Paged<T, C>, Error> {
-    in_order(items, &cursor, after.as_ref(), *limit, &cursor)
-}
-
-/// A page of the items after `after`, in the order of `key`.
-fn in_order<T: Weight, K: Ord, C>(
-    items: impl Iterator<Item = T>,
-    key: impl Fn(&T) -> K,
-    after: Option<&K>,
-    limit: PageLimit,
-    cursor: impl Fn(&T) -> C,
-) -> Result<Paged<T, C>, Error> {
-    let mut items: Vec<T> = items
-        .filter(|item| after.is_none_or(|after| key(item) > *after))
-        .collect();
-    items.sort_unstable_by_key(|item| key(item));
-    paged(items.into_iter().map(Ok), limit, cursor)
-}
-
-/// How often each is among them, in their order.
-fn counted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<(T, u64)> {
-    let mut counts = BTreeMap::new();
-    for item in items {
-        *counts.entry(item).or_default() += 1;
-    }
-    counts.into_iter().collect()
 }

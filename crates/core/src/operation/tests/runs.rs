@@ -15,7 +15,7 @@ use crate::operation::{Plan, StepPhase, WorkflowPhase, compile, is_workflow_mach
 use crate::time::Timestamp;
 
 /// A workflow that runs: its machine, the actions it triggered, and its timers.
-struct Run {
+struct WorkflowRun {
     plan: Plan,
     machine: Machine,
     execution: Execution,
@@ -27,7 +27,7 @@ struct Run {
     timers: Vec<(Timestamp, TimerKey)>,
 }
 
-impl Run {
+impl WorkflowRun {
     fn start(plan: Plan) -> Self {
         let definition = compile(&plan, NOW);
         let machine = load_stored(&definition).unwrap_or_else(|error| panic!("{error}\n{definition:#}"));
@@ -166,7 +166,7 @@ fn wait(name: &str, rest: &Value) -> Value {
 
 #[test]
 fn a_sequence_runs_one_step_after_the_other() {
-    let mut run = Run::of(&json!([
+    let mut run = WorkflowRun::of(&json!([
         wait("a", &json!({})),
         wait("b", &json!({})),
         wait("c", &json!({}))
@@ -184,7 +184,7 @@ fn a_sequence_runs_one_step_after_the_other() {
 
 #[test]
 fn branches_run_beside_each_other_and_join() {
-    let mut run = Run::of(&json!([
+    let mut run = WorkflowRun::of(&json!([
         wait("a", &json!({})),
         wait("b", &json!({ "dependsOn": ["a"] })),
         wait("c", &json!({ "dependsOn": ["a"] })),
@@ -207,7 +207,7 @@ fn branches_run_beside_each_other_and_join() {
 #[test]
 fn a_step_begins_neither_before_its_instant_nor_before_its_delay() {
     let at = NOW.plus(60_000).to_string();
-    let mut run = Run::of(&json!([
+    let mut run = WorkflowRun::of(&json!([
         wait("a", &json!({})),
         wait("b", &json!({ "delay": "5m" })),
         wait("c", &json!({ "dependsOn": [], "scheduledAt": at })),
@@ -231,7 +231,7 @@ fn a_step_begins_neither_before_its_instant_nor_before_its_delay() {
 
 #[test]
 fn a_failure_stops_what_depends_on_it_and_its_dead_letter_leads_on() {
-    let mut run = Run::of(&json!([
+    let mut run = WorkflowRun::of(&json!([
         wait("a", &json!({})),
         wait("b", &json!({})),
         wait("c", &json!({ "dependsOn": [] })),
@@ -255,7 +255,7 @@ fn a_failure_stops_what_depends_on_it_and_its_dead_letter_leads_on() {
 
 #[test]
 fn a_step_that_may_fail_does_not_stop_others() {
-    let mut run = Run::of(&json!([
+    let mut run = WorkflowRun::of(&json!([
         wait("a", &json!({ "continueOnError": true })),
         wait("b", &json!({}))
     ]));
@@ -274,7 +274,7 @@ fn only_completed_steps_are_compensated_and_in_reverse() {
         }
         step
     };
-    let mut run = Run::compensating(&json!([
+    let mut run = WorkflowRun::compensating(&json!([
         drain("a", json!({})),
         wait("none", &json!({})),
         drain("b", json!({ "dependsOn": ["none"] })),
@@ -309,14 +309,15 @@ fn only_completed_steps_are_compensated_and_in_reverse() {
 
 #[test]
 fn a_workflow_that_compensates_completes_when_nothing_fails() {
-    let mut run = Run::compensating(&json!([{ "name": "a", "operation": "redis.drain", "params": { "node": "n" } }]));
+    let mut run =
+        WorkflowRun::compensating(&json!([{ "name": "a", "operation": "redis.drain", "params": { "node": "n" } }]));
     run.done("a");
     assert_eq!((run.triggered().as_str(), run.phase()), ("a", WorkflowPhase::Completed));
 }
 
 #[test]
 fn the_result_of_a_step_reaches_the_configuration_of_a_later_one() {
-    let mut run = Run::of(&json!([
+    let mut run = WorkflowRun::of(&json!([
         wait("find", &json!({})),
         wait("again", &json!({})),
         { "name": "drain", "operation": "redis.drain", "params": { "node": "{{steps.find.result.data.node}}", "seconds": 5 } },
@@ -344,7 +345,7 @@ fn what_a_result_comes_to_is_checked_and_is_never_a_template() {
         (json!(5), "is not text"),
         (json!(null), "missing"),
     ] {
-        let mut run = Run::of(&list);
+        let mut run = WorkflowRun::of(&list);
         run.done_with("find", json!({ "node": node, "text": "{{secrets.key}}" }));
         match &run.fates["drain"] {
             Fate::Dead(error) => assert!(error.message.contains(word), "{}", error.message),
@@ -363,7 +364,7 @@ fn what_a_result_comes_to_is_checked_and_is_never_a_template() {
 
 #[test]
 fn braces_in_data_stay_data_and_secrets_stay_late() {
-    let run = Run::start(plan(&json!({
+    let run = WorkflowRun::start(plan(&json!({
         "operation": "note", "params": { "text": "{{secrets.other}} {% x %}", "token": "gitlab" }, "reason": "r",
     })));
     let Fate::Ready {
@@ -381,7 +382,7 @@ fn braces_in_data_stay_data_and_secrets_stay_late() {
 #[test]
 fn a_plan_of_thirty_steps_runs_to_its_end() {
     let list: Vec<Value> = (0..30).map(|at| wait(&format!("s{at}"), &json!({}))).collect();
-    for mut run in [Run::of(&json!(list)), Run::compensating(&json!(list))] {
+    for mut run in [WorkflowRun::of(&json!(list)), WorkflowRun::compensating(&json!(list))] {
         for at in 0..30 {
             assert_eq!(run.triggered.len(), at + 1);
             run.done(&format!("s{at}"));
@@ -405,7 +406,7 @@ proptest! {
         let list: Vec<Value> = (0..10)
             .map(|at| wait(&name(&at), &json!({ "dependsOn": needs(at).iter().map(name).collect::<Vec<_>>() })))
             .collect();
-        let mut run = if compensates { Run::compensating(&json!(list)) } else { Run::of(&json!(list)) };
+        let mut run = if compensates { WorkflowRun::compensating(&json!(list)) } else { WorkflowRun::of(&json!(list)) };
         let mut completed: BTreeSet<String> = BTreeSet::new();
         let mut seen = 0;
         for (which, how) in ends {

@@ -14,6 +14,7 @@ use super::super::{Code, Refusal, Request, Route, Subject};
 use super::apply::applies_documents;
 use super::start::run;
 use super::{WorkflowChanged, conflict, needs_role, plan_status};
+use crate::decide::gate;
 use crate::decide::plans::PlanState;
 use crate::decide::{Decider, Reads};
 
@@ -161,7 +162,7 @@ fn approved(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusa
         plan.become_status(WorkflowStatus::InProgress, now)
             .map_err(|error| Refusal::new(Code::StatusConflict, error.to_string()))?;
         let id = plan.id;
-        return with_execution(decider, plan, move |change| change.let_through(id));
+        return with_execution(decider, plan, move |change| gate::let_through(change, id));
     }
     run(decider, plan)
 }
@@ -260,10 +261,10 @@ impl Request for Reject {
 pub(super) fn end(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
     if plan.is_of_action() {
         let action = plan.id.action();
-        return with_execution(decider, plan, move |change| change.end_planned(Some(action)));
+        return with_execution(decider, plan, move |change| gate::end_planned(change, Some(action)));
     }
     if plan.has_started() {
-        return with_execution(decider, plan, |change| change.end_planned(None));
+        return with_execution(decider, plan, |change| gate::end_planned(change, None));
     }
     decider.put_plan(plan);
     Ok(())
@@ -316,7 +317,7 @@ impl Request for Revoke {
         plan.note("revoked", &self.caller.principal, &self.comment, decider.now());
         let changed = WorkflowChanged::of(&plan);
         if plan.status == WorkflowStatus::InProgress {
-            with_execution(decider, plan.clone(), |change| change.wait_for_approval(plan))?;
+            with_execution(decider, plan.clone(), |change| gate::wait_for_approval(change, plan))?;
         } else {
             write(decider, plan)?;
         }

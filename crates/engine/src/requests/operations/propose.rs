@@ -150,9 +150,7 @@ fn refuse_flood(decider: &Decider<'_>, caller: &Caller) -> Result<(), Refusal> {
     if stored.count() + new.count() < PROPOSALS_MAX {
         return Ok(());
     }
-    let detail = format!(
-        "`{principal}` has {PROPOSALS_MAX} plans that nobody has decided about; wait for a decision, or cancel one"
-    );
+    let detail = format!("`{principal}` has {PROPOSALS_MAX} undecided plans; wait for a decision, or cancel one");
     Err(Refusal::new(Code::ProposalsFull, detail))
 }
 

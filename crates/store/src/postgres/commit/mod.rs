@@ -216,9 +216,7 @@ fn add_group<'a>(parts: &mut Vec<StatementPart<'a>>, group: &Group<'a>, shards: 
                 shards,
             ));
         }
-        Mutation::DeleteTimer(_) => {
-            parts.push(timers::delete(&records!(group, Mutation::DeleteTimer(key) => *key)));
-        }
+        Mutation::DeleteTimer(_) => parts.push(timers::delete(&records!(group, Mutation::DeleteTimer(key) => *key))),
         Mutation::DeleteExecution(_) => {
             parts.push(retention::delete(
                 &records!(group, Mutation::DeleteExecution(id) => *id),
