@@ -33,14 +33,14 @@ impl OperationsHandle<'_> {
     pub async fn apply_catalog(&self, file: CatalogFile, asker: &Asker) -> Replied<CatalogApplied> {
         let request = ApplyCatalog {
             documents: Arc::new(file.documents),
-            caller: Caller::clone(&asker.caller),
+            caller: Box::new(Caller::clone(&asker.caller)),
         };
         self.0.ask_once(request, asker).await
     }
 
     /// Proposes one operation, or a workflow.
     pub async fn propose(&self, body: Value, asker: &Asker) -> Replied<WorkflowChanged> {
-        let caller = Caller::clone(&asker.caller);
+        let caller = Box::new(Caller::clone(&asker.caller));
         self.0.ask_once(Propose { body, caller }, asker).await
     }
 
@@ -54,7 +54,7 @@ impl OperationsHandle<'_> {
             id,
             dead,
             reason,
-            caller: Caller::clone(&asker.caller),
+            caller: Box::new(Caller::clone(&asker.caller)),
         };
         self.0.ask_once(request, asker).await
     }

@@ -220,7 +220,7 @@ pub(crate) async fn approve(
     once: Once,
     Body(Approved { digest, comment }): Body<Approved>,
 ) -> Answer {
-    let caller = Caller::clone(&once.asker.caller);
+    let caller = Box::new(Caller::clone(&once.asker.caller));
     let request = Approve {
         id,
         digest,
@@ -238,7 +238,7 @@ pub(crate) async fn reject(
     once: Once,
     Body(Commented(comment)): Body<Commented>,
 ) -> Answer {
-    let caller = Caller::clone(&once.asker.caller);
+    let caller = Box::new(Caller::clone(&once.asker.caller));
     shown(&app, once.ask(Reject { id, comment, caller }).await).await
 }
 
@@ -250,7 +250,7 @@ pub(crate) async fn revoke(
     once: Once,
     Body(Commented(comment)): Body<Commented>,
 ) -> Answer {
-    let caller = Caller::clone(&once.asker.caller);
+    let caller = Box::new(Caller::clone(&once.asker.caller));
     shown(&app, once.ask(Revoke { id, comment, caller }).await).await
 }
 
@@ -262,7 +262,7 @@ pub(crate) async fn cancel(
     once: Once,
     Body(Reasoned(reason)): Body<Reasoned>,
 ) -> Answer {
-    let caller = Caller::clone(&once.asker.caller);
+    let caller = Box::new(Caller::clone(&once.asker.caller));
     shown(&app, once.ask(CancelWorkflow { id, reason, caller }).await).await
 }
 

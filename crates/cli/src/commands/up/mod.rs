@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// Address for other nodes [default: as --listen]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// Authentication of callers: off or token [default: off]
+    /// Authentication: off or token [default: off]
     #[arg(long, value_name = "MODE")]
     auth: Option<String>,
     /// Write the first admin token to this file instead of{n}printing it

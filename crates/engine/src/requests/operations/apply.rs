@@ -35,7 +35,7 @@ pub struct ApplyCatalog {
     /// The documents, with the place of each.
     pub documents: Arc<Vec<(Document, Place)>>,
     /// Who applies them.
-    pub caller: Caller,
+    pub caller: Box<Caller>,
 }
 
 /// What came of applying documents.

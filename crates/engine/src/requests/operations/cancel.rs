@@ -20,7 +20,7 @@ pub struct CancelWorkflow {
     /// Why.
     pub reason: String,
     /// Who cancels it.
-    pub caller: Caller,
+    pub caller: Box<Caller>,
 }
 
 impl Request for CancelWorkflow {

@@ -28,7 +28,7 @@ pub struct Approve {
     /// What the approver says.
     pub comment: Option<String>,
     /// Who approves.
-    pub caller: Caller,
+    pub caller: Box<Caller>,
 }
 
 /// Reject a plan: it never runs.
@@ -39,7 +39,7 @@ pub struct Reject {
     /// Why.
     pub comment: String,
     /// Who rejects.
-    pub caller: Caller,
+    pub caller: Box<Caller>,
 }
 
 /// Take back the approval of a plan: what has not begun does not begin.
@@ -50,7 +50,7 @@ pub struct Revoke {
     /// Why.
     pub comment: String,
     /// Who revokes.
-    pub caller: Caller,
+    pub caller: Box<Caller>,
 }
 
 impl Request for Approve {

@@ -29,7 +29,7 @@ pub struct Propose {
     /// The proposal.
     pub body: Value,
     /// Who proposes it.
-    pub caller: Caller,
+    pub caller: Box<Caller>,
 }
 
 impl Request for Propose {
@@ -176,7 +176,7 @@ mod tests {
     fn a_proposal_is_its_body_whoever_reads_it() {
         let propose = |body: Value| Propose {
             body,
-            caller: Caller::local(),
+            caller: Box::new(Caller::local()),
         };
         let body = json!({"operation": "wait", "reason": "try"});
         let subject = propose(body.clone()).subject().map(|subject| subject.body);

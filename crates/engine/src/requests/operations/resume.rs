@@ -27,7 +27,7 @@ pub struct ResumeWorkflow {
     /// Why.
     pub reason: String,
     /// Who resumes it.
-    pub caller: Caller,
+    pub caller: Box<Caller>,
 }
 
 impl Request for ResumeWorkflow {
