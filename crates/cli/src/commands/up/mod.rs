@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
     /// Authentication: off or token [default: off]
     #[arg(long, value_name = "MODE")]
     auth: Option<String>,
-    /// Write the first admin token to this file instead of{n}printing it
+    /// Write the first admin token to this file,{n}not to the terminal
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
     /// The configuration file.
@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
         env = "SPRAG_CONFIG",
         hide_env = true,
         value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+        help = "Configuration file\n[default: SPRAG_CONFIG or ./sprag.toml]"
     )]
     config: Option<PathBuf>,
     /// Check the configuration and exit
