@@ -15,7 +15,8 @@ SHELL := /bin/bash
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
 ifeq ($(NEXTEST),yes)
-TEST := cargo nextest run
+# Twice as many tests at once as processors: most wait for servers, timers and disks rather than compute.
+TEST := cargo nextest run --test-threads $(shell echo $$((2 * $$(nproc))))
 # nextest leaves the examples in the documentation alone. The same features as everywhere: nothing is compiled again.
 DOCTEST = cargo test --doc --workspace $(FEATURES)
 else
