@@ -5,6 +5,8 @@
 //! from them. So the four always agree. The engine also stores some of them, as answers under idempotency keys, so their
 //! members keep their names and order. Two rules keep old clients working: a reader skips unknown fields, and it keeps an
 //! unknown word of an enumeration as text (`Other`). The server writes only words that the document lists.
+//!
+//! Every public type is named `sprag_wire::Type`, whatever file it is in.
 
 mod control;
 mod executions;
@@ -18,40 +20,14 @@ mod tokens;
 mod values;
 mod workers;
 
-pub use control::{
-    AuditEntry, AuditHead, AuditHeads, Canary, CanaryState, CaseFile, DryRun, Expected, Job, JobCounts, JobItem,
-    JobResult, JobStatus, JobWaiting, Limit, LimitNumbers, LimitOverride, LimitRequest, Others, Period, RateRequest,
-    RetryAllRequest, RetryRequest, SentRequest, Switch, SwitchMode, SwitchRequest, SwitchStatus,
-};
-pub use executions::{
-    Action, ActionStatus, AddressedMessage, Attempt, Cause, Divergence, Ended, Execution, ExecutionStatus,
-    ExplainedAction, Explanation, HistoryEntry, Lease, Message, Microstep, MigrateRequest, Migrated, MigrationCheck,
-    MigrationProblem, Nothing, Outcome, Queue, QueueDepth, QueueLine, QueuedType, Remark, Replayed, ResultEvent, Sent,
-    SkipReason, Start, StateMove, TimerChange, TimerMove, Waiting, WaitingFor, What,
-};
-pub use machines::{
-    Applied, Definition, DiffRequest, Linted, Machine, MachineDefinition, MachineSource, MachineSummary,
-    SimulateRequest, SimulatedInput,
-};
-pub use operations::{
-    AppliedDocument, Approval, ApproveRequest, CatalogEntry, CatalogKind, CommentRequest, Decision, GivenApproval,
-    PlanDifference, Proposal, ReasonRequest, RiskLevel, Urgency, Workflow, WorkflowPlan, WorkflowStatus, WorkflowStep,
-};
+pub use control::*;
+pub use executions::*;
+pub use machines::*;
+pub use operations::*;
 pub use page::Page;
 pub use problem::{FieldError, Finding, Problem, Severity};
-pub use runners::{
-    CompleteRequest, FailRequest, FailedOutcome, Finished, Heartbeat, HeartbeatRequest, LeaseRequest, Leased,
-    LeasedAttempt, ReportedError,
-};
-pub use system::{
-    Basis, Because, Bounds, Cluster, FailureReason, Figures, Health, HealthReport, HealthStatus, Latency, LetterFate,
-    LettersToRetry, LimitDemand, LimitGrant, Node, Note, OfAction, OfType, Recommendation, RestoreReport,
-    RestoredEffect, SettledLetter, Shard, System, Window,
-};
-pub use tokens::{Me, NewToken, ScopesRequest, Token, TokenRequest};
+pub use runners::*;
+pub use system::*;
+pub use tokens::*;
 pub use values::{Duration, Time};
-pub use workers::{
-    DeltaKind, Goal, LastAction, LastOutcome, NotStartable, Part, PartChange, Reloaded, Worker, WorkerCounts,
-    WorkerDelta, WorkerDeltas, WorkerEscalation, WorkerExplanation, WorkerHold, WorkerLog, WorkerRemembered,
-    WorkerRule,
-};
+pub use workers::*;

@@ -1,5 +1,6 @@
 //! One thing at a server, by its id: looked at, or changed by a verb that needs nothing more said about it.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -41,18 +42,24 @@ pub(super) fn of_job(id: clap::Arg) -> clap::Arg {
     id.help("The id of the job")
 }
 
-/// A record that a command changes.
+/// A verb that needs nothing more than the record it changes.
+#[derive(Debug, clap::Args, Serialize)]
+pub(crate) struct Bare {}
+
+/// A record that a command changes, with the body of the request as options.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Changed {
+pub(crate) struct Changed<Body: clap::Args = Bare> {
     #[command(flatten)]
     one: One,
+    #[command(flatten)]
+    body: Body,
     #[command(flatten)]
     why: Why,
     #[command(flatten)]
     once: Once,
 }
 
-impl Changed {
+impl<Body: clap::Args + Serialize> Changed<Body> {
     /// Asks for `verb` to be done to the one of this name among `things`, and shows it as it is then.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
@@ -61,14 +68,14 @@ impl Changed {
         output: Output,
         text: impl FnOnce(&T) -> String,
     ) -> anyhow::Result<Exit> {
-        let Self { one, once, why } = self;
+        let Self { one, body, once, why } = self;
         let client = one.remote.client()?;
         let id = match things {
             EXECUTIONS => client.execution_id(&one.id).await?,
             ACTIONS | DEAD_LETTERS => client.action_id(&one.id).await?,
             _ => one.id.clone(),
         };
-        let request = client.post(&[things, &id, verb]).json(&json!({}));
+        let request = client.post(&[things, &id, verb]).json(&json!(body));
         let changed = request.once(once).why(why).send().await?;
         output.show(&changed, text)?;
         Ok(Exit::Done)

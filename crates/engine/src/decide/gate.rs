@@ -13,7 +13,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
 use super::ExecutionChange;
-use super::convert::Entry;
+use super::convert::{Entry, Intervention};
 use super::plans::{PlanState, plan_of};
 use crate::requests::{Code, Refusal};
 
@@ -143,7 +143,7 @@ pub(crate) fn end_planned(change: &mut ExecutionChange<'_, '_>, action: Option<s
             }
         }
         None if change.state.head.status.is_open() => {
-            change.record(&Entry::Cancelled);
+            change.record(&Entry::Intervention(Intervention::Cancelled));
             change.close(ExecutionStatus::Cancelled);
         }
         None => {}

@@ -105,9 +105,7 @@ fn what(entry: Entry, machine: &Machine) -> Result<What, Error> {
             cause: cause.into(),
             error,
         },
-        Entry::Paused => What::Paused,
-        Entry::Resumed => What::Resumed,
-        Entry::Cancelled => What::Cancelled,
+        Entry::Intervention(intervention) => What::Intervention(intervention),
         Entry::Snapshot(snapshot) => snapshotted(*snapshot, machine)?,
         Entry::Migrated { from, to, moved } => What::Migrated {
             from,

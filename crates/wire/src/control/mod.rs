@@ -6,10 +6,8 @@ mod jobs;
 mod limits;
 mod switches;
 
-pub use audit::{AuditEntry, AuditHead, AuditHeads};
-pub use dead_letters::{CaseFile, Others, RetryRequest, SentRequest};
-pub use jobs::{
-    Canary, CanaryState, DryRun, Expected, Job, JobCounts, JobItem, JobResult, JobStatus, JobWaiting, RetryAllRequest,
-};
-pub use limits::{Limit, LimitNumbers, LimitOverride, LimitRequest, Period, RateRequest};
-pub use switches::{Switch, SwitchMode, SwitchRequest, SwitchStatus};
+pub use audit::*;
+pub use dead_letters::*;
+pub use jobs::*;
+pub use limits::*;
+pub use switches::*;

@@ -4,11 +4,9 @@ mod actions;
 mod history;
 mod waiting;
 
-pub use actions::{
-    Action, ActionStatus, Attempt, Outcome, Queue, QueueDepth, QueueLine, QueuedType, Remark, ResultEvent, SkipReason,
-};
-pub use history::{Cause, Ended, HistoryEntry, Microstep, What};
-pub use waiting::{Lease, Waiting, WaitingFor};
+pub use actions::*;
+pub use history::*;
+pub use waiting::*;
 
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 mod health;
 mod nodes;
 
-pub use health::{Basis, FailureReason, Figures, HealthReport, Latency, OfAction, OfType, Recommendation, Window};
-pub use nodes::{LetterFate, LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
+pub use health::*;
+pub use nodes::*;
 
 use std::borrow::Cow;
 
