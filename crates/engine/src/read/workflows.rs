@@ -377,7 +377,10 @@ fn approval(handle: &ReadHandle, plan: &PlanState) -> wire::Approval {
         ApprovalVerdict::NotNeeded => (false, 0, None),
         ApprovalVerdict::Needed { more, until } => (true, standing.saturating_add(more), until),
         ApprovalVerdict::Approved { until } => (true, standing, until),
-        ApprovalVerdict::Rejected | ApprovalVerdict::Expired | ApprovalVerdict::Revoked => {
+        ApprovalVerdict::Rejected
+        | ApprovalVerdict::Undecided
+        | ApprovalVerdict::Expired
+        | ApprovalVerdict::Revoked => {
             (true, standing.max(1), None)
         }
     };

@@ -6,7 +6,7 @@ use sprag_core::ids::WorkflowId;
 use sprag_core::integrity::audit::Verb;
 use sprag_core::operation::WorkflowStatus;
 use sprag_core::operation::approval::{
-    ApprovalError, ApprovalVerdict, Approver, Circumstances, PlanRisk, Refusal as Against,
+    ApprovalError, ApprovalVerdict, Approver, Circumstances, Refusal as Against,
 };
 
 use super::super::audit::Audit;
@@ -138,7 +138,7 @@ fn admit(
     };
     plan.decided
         .decisions
-        .admit(&PlanRisk::of(&plan.plan), &approver, &around)
+        .admit(&plan.risk(), &approver, &around)
 }
 
 /// Whether a plan has the approval that it needs.
@@ -155,7 +155,9 @@ fn stands(decider: &Decider<'_>, plan: &PlanState) -> bool {
 /// A plan that is approved begins, or continues where its approval was revoked.
 fn approved(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusal> {
     if plan.status == WorkflowStatus::Failed {
-        return write(decider, plan);
+        // Steps beside the failed one continue.
+        let id = plan.id;
+        return with_execution(decider, plan, move |change| gate::let_through(change, id));
     }
     if plan.is_of_action() || plan.has_started() {
         let now = decider.now();
@@ -319,6 +321,7 @@ impl Request for Revoke {
         if plan.status == WorkflowStatus::InProgress {
             with_execution(decider, plan.clone(), |change| gate::wait_for_approval(change, plan))?;
         } else {
+            plan.decided.asked_again_at = Some(decider.now());
             write(decider, plan)?;
         }
         Ok(changed)

@@ -21,6 +21,7 @@ pub use self::cancel::CancelWorkflow;
 pub use self::decide::{Approve, Reject, Revoke};
 pub use self::expire::ExpirePlan;
 pub use self::propose::{PLAN_BYTES_MAX, PROPOSALS_MAX, Propose};
+pub(super) use self::resume::refuse_compensated;
 pub use self::resume::{RESUMED_MAX, ResumeWorkflow};
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal};
