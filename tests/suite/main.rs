@@ -28,6 +28,7 @@ mod migrate;
 mod mint;
 mod once;
 mod openapi;
+mod operations;
 mod pages;
 mod postgres;
 mod readme;

@@ -81,6 +81,7 @@ pub(crate) fn workflow(workflow: &Workflow) -> String {
     let mut steps = Table::new(&["STEP", "OPERATION", "STATUS", "WAITING", "ATTEMPTS"]).optional(&["ATTEMPTS"]);
     for step in &workflow.steps {
         steps.row(step_row(step));
+        steps_back(&mut steps, step);
     }
     format!("{}\n{}", table.text(), steps.text())
 }
@@ -108,6 +109,7 @@ fn approval(workflow: &Workflow) -> String {
 
 fn step_row(step: &WorkflowStep) -> [String; 5] {
     let waiting = match &step.waiting {
+        Waiting::Waiting { reason, object, .. } if step.overdue => format!("{reason} {object}, overdue"),
         Waiting::Waiting { reason, object, .. } => format!("{reason} {object}"),
         Waiting::Retrying { next_at, error, .. } => format!("retry at {next_at} after {error}"),
         Waiting::Running { .. } => "running".to_owned(),
@@ -120,6 +122,21 @@ fn step_row(step: &WorkflowStep) -> [String; 5] {
         waiting,
         step.attempts.to_string(),
     ]
+}
+
+/// What takes a step back, below it.
+fn steps_back(steps: &mut Table, step: &WorkflowStep) {
+    if let Some(back) = &step.compensation {
+        let error = back.last_error.as_ref().map(|error| error.kind.clone());
+        let name = format!("{} (taken back)", step.name);
+        steps.row([
+            name,
+            back.action_id.to_string(),
+            back.status.to_string(),
+            dash(error.as_ref()),
+            String::new(),
+        ]);
+    }
 }
 
 /// The exact plan, and what differs from the last run.

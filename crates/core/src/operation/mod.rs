@@ -28,7 +28,7 @@ pub use approval::{
 pub use builtin::{BUILTIN_NAMES, BUILTIN_VERSION};
 pub use catalog::{Catalog, Versioned, tool_name};
 pub use change::{Weakening, weakenings};
-pub use compile::{StepPhase, WorkflowPhase, compile, is_compensation, is_workflow_machine, machine_name};
+pub use compile::{StepPhase, WorkflowPhase, compile, is_compensation, is_workflow_machine, machine_name, undo_id};
 pub use definition::{
     Body, Compensate, Document, Due, Kind, OnFailure, Operation, StepDocument, Subject, secret_owner,
 };

@@ -7,8 +7,9 @@ use sprag_core::document::json;
 use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
 use sprag_core::operation::approval::ApprovalVerdict;
 use sprag_core::operation::{
-    Catalog, Document, Operation, Plan, PlanStep, StepPhase, WorkflowStatus, compare, read_stored,
+    Catalog, Document, Operation, Plan, PlanStep, StepPhase, WorkflowStatus, compare, read_stored, undo_id,
 };
+use sprag_core::time::Timestamp;
 use sprag_store::page::continued;
 use sprag_store::records::{self, CatalogKind, CatalogVersion};
 use sprag_store::traits::{ActionQuery, PlanQuery, Reader, WaitingPlan};
@@ -194,7 +195,7 @@ fn workflow_view(handle: &ReadHandle, reader: &dyn Reader, row: records::Plan) -
         .plan
         .steps
         .iter()
-        .map(|step| step_view(&plan, step, &ran))
+        .map(|step| step_view(&plan, step, &ran, handle.clock.now()))
         .collect();
     Ok(workflow(handle, &plan, execution, steps))
 }
@@ -222,7 +223,7 @@ fn ran(handle: &ReadHandle, reader: &dyn Reader, id: ExecutionId) -> Result<Ran,
     })
 }
 
-fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep {
+fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran, now: Timestamp) -> wire::WorkflowStep {
     let of_action = || ran.actions.values().find(|view| WorkflowId::from(view.id) == plan.id);
     let view = ran.actions.get(&step.name).or_else(of_action);
     let waiting = match view {
@@ -241,6 +242,7 @@ fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep
             Waiting::Retrying { next_at, .. } => Some(*next_at),
             _ => None,
         },
+        overdue: view.is_none() && is_undecided(plan) && step.scheduled_at.is_some_and(|at| at <= now),
         waiting,
         action_id: view.map(|view| view.id),
         params: action.params.clone(),
@@ -251,7 +253,16 @@ fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep
             .map_or(0, |attempt| attempt.number),
         result: view.and_then(|view| view.result.clone()),
         last_error: view.and_then(|view| view.last_error.clone()),
+        compensation: ran.actions.get(&undo_id(&step.name)).map(|undo| wire::Compensation {
+            action_id: undo.id,
+            status: undo.status.clone(),
+            last_error: undo.last_error.clone(),
+        }),
     }
+}
+
+fn is_undecided(plan: &PlanState) -> bool {
+    matches!(plan.status, WorkflowStatus::Pending | WorkflowStatus::AwaitingApproval)
 }
 
 /// What a step that has begun waits for: where it is queued, a person may be why.
@@ -357,14 +368,7 @@ fn approval(handle: &ReadHandle, plan: &PlanState) -> wire::Approval {
     let verdict = plan.verdict(&handle.approval, &handle.board.tokens(), handle.clock.now(), None);
     let decisions = &plan.decided.decisions;
     let given: Vec<wire::GivenApproval> = decisions
-        .given
-        .iter()
-        .filter(|approval| {
-            decisions
-                .revoked
-                .as_ref()
-                .is_none_or(|revoked| approval.at > revoked.at)
-        })
+        .standing()
         .map(|approval| wire::GivenApproval {
             by: approval.by.clone(),
             at: approval.at,
@@ -380,9 +384,7 @@ fn approval(handle: &ReadHandle, plan: &PlanState) -> wire::Approval {
         ApprovalVerdict::Rejected
         | ApprovalVerdict::Undecided
         | ApprovalVerdict::Expired
-        | ApprovalVerdict::Revoked => {
-            (true, standing.max(1), None)
-        }
+        | ApprovalVerdict::Revoked => (true, standing.max(1), None),
     };
     wire::Approval {
         required,

@@ -147,7 +147,11 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
     if let Some(plan) = plan_of(change.state, &action) {
         refuse_change(&action, retry)?;
         gate::refuse_at_the_gate(change, &action)?;
-        let plan = change.state.plans.get(&plan).filter(|_| !is_compensation(&action.action_id));
+        let plan = change
+            .state
+            .plans
+            .get(&plan)
+            .filter(|_| !is_compensation(&action.action_id));
         plan.map_or(Ok(()), refuse_compensated)?;
     }
     let now = change.now();

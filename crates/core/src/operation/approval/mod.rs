@@ -448,11 +448,16 @@ impl Decisions {
         })
     }
 
+    /// The approvals since its approval was last revoked, the oldest first.
+    pub fn standing(&self) -> impl Iterator<Item = &Approval> {
+        let since = self.since();
+        self.given.iter().filter(move |approval| approval.at >= since)
+    }
+
     /// The policy that holds: the one now, and every one at an approval.
     fn policy(&self, now: &Policy) -> Policy {
-        let since = self.since();
-        let then = self.given.iter().filter(|approval| approval.at >= since);
-        then.fold(now.clone(), |policy, approval| policy.stricter(&approval.policy))
+        self.standing()
+            .fold(now.clone(), |policy, approval| policy.stricter(&approval.policy))
     }
 
     /// Approvals from before this instant do not count.
@@ -463,20 +468,18 @@ impl Decisions {
 
     /// The approvals that count, one for each principal, the oldest first.
     fn counted(&self, plan: &PlanRisk, policy: &Policy, is_token_revoked: &dyn Fn(&str) -> bool) -> Vec<&Approval> {
-        let since = self.since();
         let until = policy.decide_by(plan);
         let needed = policy.rules.of(plan.risk).role;
         let mut principals = BTreeSet::new();
         let counts = |approval: &&Approval| {
             approval.digest == plan.digest
-                && approval.at >= since
                 && until.is_none_or(|until| approval.at <= until)
                 && (approval.by != plan.proposer || policy.self_approval)
                 && approval.role >= needed
                 && !approval.token.as_deref().is_some_and(is_token_revoked)
                 && principals.insert(approval.by.clone())
         };
-        self.given.iter().filter(counts).collect()
+        self.standing().filter(counts).collect()
     }
 }
 

@@ -5,9 +5,7 @@ use sprag_core::access::{Caller, Role};
 use sprag_core::ids::WorkflowId;
 use sprag_core::integrity::audit::Verb;
 use sprag_core::operation::WorkflowStatus;
-use sprag_core::operation::approval::{
-    ApprovalError, ApprovalVerdict, Approver, Circumstances, Refusal as Against,
-};
+use sprag_core::operation::approval::{ApprovalError, ApprovalVerdict, Approver, Circumstances, Refusal as Against};
 
 use super::super::audit::Audit;
 use super::super::{Code, Refusal, Request, Route, Subject};
@@ -136,9 +134,7 @@ fn admit(
         due: None,
         is_token_revoked: &|token| decider.known.control.tokens.is_revoked(token),
     };
-    plan.decided
-        .decisions
-        .admit(&plan.risk(), &approver, &around)
+    plan.decided.decisions.admit(&plan.risk(), &approver, &around)
 }
 
 /// Whether a plan has the approval that it needs.
@@ -307,7 +303,7 @@ impl Request for Revoke {
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
         needs_role(&self.caller, Role::Approver)?;
         let mut plan = decider.plan(self.id)?;
-        let has_approvals = !plan.decided.decisions.given.is_empty();
+        let has_approvals = plan.decided.decisions.standing().next().is_some();
         let is_open = matches!(
             plan.status,
             WorkflowStatus::AwaitingApproval | WorkflowStatus::InProgress | WorkflowStatus::Failed

@@ -45,7 +45,11 @@ fn steps_beside_a_failed_one_continue_once_the_plan_is_approved_again() {
     assert_eq!(status(&rig, id), WorkflowStatus::Failed);
     revoke(&mut rig, id).unwrap();
     rig.advance(DAY);
-    assert_eq!(rig.started(), ["left", "right"], "no further attempt while it is revoked");
+    assert_eq!(
+        rig.started(),
+        ["left", "right"],
+        "no further attempt while it is revoked"
+    );
     approve(&mut rig, id, "cleo").unwrap();
     assert_eq!(rig.started(), ["left", "right", "right"]);
     rig.done("right");
@@ -174,7 +178,11 @@ fn a_plan_takes_the_place_of_the_one_that_it_supersedes() {
     assert_eq!(rig.started(), ["redis_drain"]);
     for gone in [old, new] {
         let refused = propose(&mut rig, with(&gone.to_string()));
-        assert_eq!(code(refused), Code::StatusConflict, "only one that nobody decided about");
+        assert_eq!(
+            code(refused),
+            Code::StatusConflict,
+            "only one that nobody decided about"
+        );
     }
     assert_eq!(code(propose(&mut rig, with("nothing"))), Code::WorkflowUnknown);
     let theirs = proposed(&mut rig, drain("c"));
