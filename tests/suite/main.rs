@@ -29,6 +29,7 @@ mod mint;
 mod once;
 mod openapi;
 mod operations;
+mod operator;
 mod pages;
 mod postgres;
 mod readme;

@@ -23,16 +23,21 @@ fn look_again(delay: &str, path: &str) -> Value {
     body
 }
 
+/// The workflow once its follow-up waits for its time.
+fn until_it_waits(office: &Office, id: &str) -> Value {
+    sprag_tests::wait::until("the first step to end", super::GUARD, || {
+        let workflow = office.workflow(id);
+        (workflow["steps"][1]["waiting"]["for"] == "timer").then_some(workflow)
+    })
+}
+
 #[test]
 fn a_follow_up_that_was_due_while_the_server_was_down_runs_when_it_starts() {
     let mut office = Office::open("");
-    let id = office.propose(&look_again("2s", "later"));
-    office.until_visited("now", 1);
-    let first = sprag_tests::wait::until("the first step to end", super::GUARD, || {
-        let workflow = office.workflow(&id);
-        (workflow["steps"][1]["waiting"]["for"] == "timer").then_some(workflow)
-    });
     let far = office.propose(&look_again("1h", "far"));
+    until_it_waits(&office, &far);
+    let id = office.propose(&look_again("2s", "later"));
+    let first = until_it_waits(&office, &id);
     office.kill();
     let due = at(&first["updatedAt"]).plus(2_500);
     sprag_tests::wait::until("the follow-up to be due", super::GUARD, || (now() > due).then_some(()));

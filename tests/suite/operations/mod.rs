@@ -4,6 +4,7 @@ mod crashes;
 mod decisions;
 mod follow_ups;
 mod runs;
+mod seed_defects;
 mod statuses;
 
 use std::collections::BTreeMap;

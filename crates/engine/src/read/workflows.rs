@@ -406,7 +406,9 @@ fn decisions(plan: &PlanState) -> Vec<wire::Decision> {
 
 /// The status of a step without an action.
 fn unstarted(plan: &PlanState, step: &PlanStep, ran: &Ran) -> ActionStatus {
-    let stopped = StepPhase::of(&step.name, &ran.configuration) == Some(StepPhase::Stopped);
+    let phase = StepPhase::of(&step.name, &ran.configuration);
+    // Once a workflow takes back what it did, it has left its steps.
+    let stopped = phase == Some(StepPhase::Stopped) || (phase.is_none() && plan.has_started());
     let is_over = !plan.status.is_open() && plan.status != WorkflowStatus::Failed;
     if stopped || is_over {
         ActionStatus::Skipped

@@ -166,28 +166,28 @@ fn the_dead_letters_of_a_workflow_that_was_ended_are_not_retried() {
 fn a_plan_takes_the_place_of_the_one_that_it_supersedes() {
     let mut rig = rig();
     let old = proposed(&mut rig, drain("a"));
-    let with = |old: &str| {
-        let mut body = drain("b");
+    let with = |node: &str, old: &str| {
+        let mut body = drain(node);
         body["supersedes"] = old.into();
         body
     };
-    let new = proposed(&mut rig, with(&old.to_string()));
+    let new = proposed(&mut rig, with("b", &old.to_string()));
     assert_eq!(status(&rig, old), WorkflowStatus::Cancelled);
     assert_eq!(code(approve(&mut rig, old, "bob")), Code::StatusConflict);
     approve(&mut rig, new, "bob").unwrap();
     assert_eq!(rig.started(), ["redis_drain"]);
     for gone in [old, new] {
-        let refused = propose(&mut rig, with(&gone.to_string()));
+        let refused = propose(&mut rig, with("d", &gone.to_string()));
         assert_eq!(
             code(refused),
             Code::StatusConflict,
             "only one that nobody decided about"
         );
     }
-    assert_eq!(code(propose(&mut rig, with("nothing"))), Code::WorkflowUnknown);
+    assert_eq!(code(propose(&mut rig, with("d", "nothing"))), Code::WorkflowUnknown);
     let theirs = proposed(&mut rig, drain("c"));
     let refused = rig.ask(Propose {
-        body: with(&theirs.to_string()),
+        body: with("d", &theirs.to_string()),
         caller: caller("eve", Role::Proposer),
     });
     assert_eq!(code(refused), Code::RoleMissing);
