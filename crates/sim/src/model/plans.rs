@@ -79,7 +79,7 @@ impl Model {
                 row.status,
                 WorkflowStatus::AwaitingApproval | WorkflowStatus::InProgress
             ),
-            Some(old) => old.row.status == row.status || old.row.status.may_become(row.status),
+            Some(old) => old.row.status == row.status || leads_to(old.row.status, row.status),
         };
         ensure(is_move, Invariant::Lifecycle, || {
             format!(
@@ -89,6 +89,11 @@ impl Model {
             )
         })?;
         self.plans.insert(id, known);
+        // Whoever was put aside for people joins its line anew.
+        let of_plan = self.actions.values_mut();
+        for action in of_plan.filter(|known| known.action.origin.execution == id.execution()) {
+            action.passed_in = None;
+        }
         Ok(())
     }
 
@@ -260,4 +265,17 @@ impl Model {
         let mut found = self.actions.values().map(|known| &known.action);
         found.find(|action| is_it(action)).map(|action| action.status)
     }
+}
+
+/// Whether a status leads to another: one commit may hold several decisions.
+fn leads_to(from: WorkflowStatus, to: WorkflowStatus) -> bool {
+    let mut reached = vec![from];
+    let mut looked_at = 0;
+    while let Some(&status) = reached.get(looked_at) {
+        looked_at += 1;
+        let next = WorkflowStatus::ALL.into_iter().filter(|next| status.may_become(*next));
+        let new: Vec<WorkflowStatus> = next.filter(|next| !reached.contains(next)).collect();
+        reached.extend(new);
+    }
+    reached.contains(&to)
 }
