@@ -16,7 +16,7 @@ const STEPS: [(&str, &str, &str); 2] = [("first", "cache.drain", "first"), ("sec
 #[test]
 fn a_crash_at_any_call_of_a_workflows_life_runs_nothing_unapproved_and_nothing_again_after_success() {
     let mut office = Office::open("");
-    office.kill();
+    office.stop();
     let prepared = office.store.clone();
     for (call, least) in CALLS {
         for side in ["before", "after"] {
@@ -59,7 +59,9 @@ fn drive(office: &Office, seen: usize) -> std::io::Result<()> {
     let mut ann = office.client("ann");
     let known = ann.get("/v1/workflows")?.body["data"][0].clone();
     let workflow = if known.is_null() {
-        ann.post("/v1/workflows", &steps("life", &STEPS))?.body
+        let proposed = ann.post("/v1/workflows", &steps("life", &STEPS))?;
+        assert_eq!(proposed.status, 201, "{proposed:?}");
+        proposed.body
     } else {
         known
     };

@@ -117,7 +117,7 @@ action:
     let mut office = Office::open("");
     let catalog = catalog.replace("SITE", &office.site.address().to_string());
     assert_eq!(office.publish(&catalog).status, 201);
-    office.kill();
+    office.stop();
     let prepared = office.store.clone();
     let mut crashes = 0;
     for number in 1..=CRASHES_MAX {
@@ -148,7 +148,8 @@ action:
 fn fail_three_times(office: &Office, path: &str) -> std::io::Result<()> {
     let mut ann = office.client("ann");
     if ann.get("/v1/workflows")?.body["data"][0].is_null() {
-        ann.post("/v1/workflows", &one("thrice", path))?;
+        let proposed = ann.post("/v1/workflows", &one("thrice", path))?;
+        assert_eq!(proposed.status, 201, "{proposed:?}");
     }
     loop {
         let listed = ann.get("/v1/workflows")?.body;

@@ -195,7 +195,7 @@ fn workflow_view(handle: &ReadHandle, reader: &dyn Reader, row: records::Plan) -
         .plan
         .steps
         .iter()
-        .map(|step| step_view(&plan, step, &ran, handle.clock.now()))
+        .map(|step| step_view(handle, &plan, step, &ran))
         .collect();
     Ok(workflow(handle, &plan, execution, steps))
 }
@@ -223,11 +223,12 @@ fn ran(handle: &ReadHandle, reader: &dyn Reader, id: ExecutionId) -> Result<Ran,
     })
 }
 
-fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran, now: Timestamp) -> wire::WorkflowStep {
+fn step_view(handle: &ReadHandle, plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep {
+    let now = handle.clock.now();
     let of_action = || ran.actions.values().find(|view| WorkflowId::from(view.id) == plan.id);
     let view = ran.actions.get(&step.name).or_else(of_action);
     let waiting = match view {
-        Some(view) => step_waiting(plan, view),
+        Some(view) => step_waiting(handle, plan, view),
         None => not_begun(plan, step, ran),
     };
     let action = &step.action;
@@ -261,14 +262,20 @@ fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran, now: Timestamp) -> wi
     }
 }
 
+/// Whether a plan has the approval that it needs, in whatever time.
+fn is_approved(handle: &ReadHandle, plan: &PlanState) -> bool {
+    use ApprovalVerdict::{Approved, Expired, NotNeeded};
+    let verdict = plan.verdict(&handle.approval, &handle.board.tokens(), handle.clock.now(), None);
+    matches!(verdict, Approved { .. } | Expired | NotNeeded)
+}
+
 fn is_undecided(plan: &PlanState) -> bool {
     matches!(plan.status, WorkflowStatus::Pending | WorkflowStatus::AwaitingApproval)
 }
 
 /// What a step that has begun waits for: where it is queued, a person may be why.
-fn step_waiting(plan: &PlanState, view: &ActionView) -> Waiting {
-    let waits = view.waiting.is_for_permit() && plan.status == WorkflowStatus::AwaitingApproval;
-    if waits {
+fn step_waiting(handle: &ReadHandle, plan: &PlanState, view: &ActionView) -> Waiting {
+    if view.waiting.is_for_permit() && !is_approved(handle, plan) {
         for_approval(plan)
     } else {
         view.waiting.clone()

@@ -303,6 +303,7 @@ impl Model {
             known.check_timers(id)?;
             self.check_behind(id)?;
         }
+        self.check_steps(&commit.begun)?;
         self.check_overlaps(commit)?;
         self.check_exits(commit)?;
         self.check_limits(commit)

@@ -124,10 +124,25 @@ impl Model {
             return Err(Violation::new(Invariant::Approved, format!("{id} is no plan and runs")));
         };
         let first = action.body.attempts.first().unwrap_or(begun);
-        self.check_approved(known, action, first.start_time)?;
-        if begun.number > 1 {
+        self.check_approved(known, action, first.start_time)
+    }
+
+    /// What comes before a step that began has ended, once all of a commit is read.
+    pub(super) fn check_steps(&self, begun: &[ActionId]) -> Checked {
+        let actions = begun
+            .iter()
+            .filter_map(|id| self.actions.get(id))
+            .map(|known| &known.action);
+        let mut first =
+            actions.filter(|action| is_workflow_machine(&action.origin.machine) && action.attempts_made() == 1);
+        first.try_for_each(|action| self.check_step_order(action))
+    }
+
+    fn check_step_order(&self, action: &Action) -> Checked {
+        let id = WorkflowId::from(action.origin.execution);
+        let Some(known) = self.plans.get(&id) else {
             return Ok(());
-        }
+        };
         let ended = |name: &str| self.status_of(action.origin.execution, name);
         if is_compensation(&action.action_id) {
             let undone = action.action_id.trim_start_matches("__undo_");
@@ -250,9 +265,13 @@ impl Model {
         found.map(|(&id, _)| id).collect()
     }
 
-    /// The plans that wait for people.
+    /// The plans that wait for people, also those of which a step failed before their approval was revoked.
     pub(crate) fn undecided(&self) -> Vec<WorkflowId> {
-        let waits = |known: &KnownPlan| known.row.status == WorkflowStatus::AwaitingApproval;
+        let waits = |known: &KnownPlan| match known.row.status {
+            WorkflowStatus::AwaitingApproval => true,
+            WorkflowStatus::Failed => !self.is_approved(known),
+            _ => false,
+        };
         self.plans
             .iter()
             .filter(|(_, known)| waits(known))

@@ -206,3 +206,23 @@ fn a_full_proposer_may_supersede_a_plan() {
     proposed(&mut rig, body);
     assert_eq!(code(propose(&mut rig, drain("yet more"))), Code::ProposalsFull);
 }
+
+#[test]
+fn a_step_that_comes_too_late_beside_a_failed_one_ends_the_plan() {
+    let policy = Policy {
+        valid_for: Some(HOUR),
+        ..Policy::default()
+    };
+    let mut rig = with_policy(policy);
+    let mut body = side_by_side();
+    let steps = body["steps"].as_array_mut().unwrap();
+    steps.push(json!({"name": "after", "operation": "redis.drain", "params": {"node": "c"}, "dependsOn": ["right"]}));
+    let id = proposed(&mut rig, body);
+    approve(&mut rig, id, "bob").unwrap();
+    fail(&mut rig, "left");
+    rig.advance(2 * HOUR);
+    rig.done("right");
+    assert_eq!(rig.started(), ["left", "right"]);
+    assert_eq!(status(&rig, id), WorkflowStatus::Expired);
+    assert_eq!(rig.action_status(id.execution(), "after"), Status::Cancelled);
+}
