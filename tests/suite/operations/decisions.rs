@@ -221,3 +221,16 @@ fn a_bulk_retry_runs_nothing_whose_approval_was_revoked_and_changes_nothing() {
     assert_eq!((office.visits("gone-stands"), office.visits("gone-revoked")), (2, 1));
     assert_eq!(office.workflow(&revoked)["status"], "failed");
 }
+
+#[test]
+fn where_a_proposer_may_approve_the_approval_is_marked() {
+    let mut office = Office::open("[approval]\nselfApproval = true\n");
+    office.hire(
+        "ann-boss",
+        &json!({ "name": "ann-boss", "principal": "ann", "roles": ["approver"] }),
+    );
+    let id = office.propose(&one("cache.drain", "own"));
+    assert_eq!(office.approve("ann-boss", &id).status, 200);
+    let done = office.until(&id, "completed");
+    assert_eq!(done["approval"]["given"][0]["selfApproval"], true, "{done:#}");
+}
