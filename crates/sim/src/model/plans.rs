@@ -169,11 +169,9 @@ impl Model {
     /// The plan of a step stands: enough others approved it, in time.
     fn check_approved(&self, known: &KnownPlan, action: &Action, began: Timestamp) -> Checked {
         let id = known.row.id;
-        ensure(
-            matches!(known.row.status, WorkflowStatus::InProgress | WorkflowStatus::Failed),
-            Invariant::Approved,
-            || format!("{id} is {} and `{}` began", known.row.status.word(), action.action_id),
-        )?;
+        ensure(may_run(known.row.status, action), Invariant::Approved, || {
+            format!("{id} is {} and `{}` began", known.row.status.word(), action.action_id)
+        })?;
         ensure(self.is_approved(known), Invariant::Approved, || {
             format!(
                 "`{}` of {id} began, approvals are {:?}",
@@ -212,8 +210,7 @@ impl Model {
         let known = self.plans.get(&WorkflowId::from(action.origin.execution));
         let began = action.body.attempts.first().map_or(now, |first| first.start_time);
         known.is_some_and(|known| {
-            let is_under_way = matches!(known.row.status, WorkflowStatus::InProgress | WorkflowStatus::Failed);
-            is_under_way && self.is_approved(known) && self.is_in_time(known, action, began)
+            may_run(known.row.status, action) && self.is_approved(known) && self.is_in_time(known, action, began)
         })
     }
 
@@ -297,4 +294,14 @@ fn leads_to(from: WorkflowStatus, to: WorkflowStatus) -> bool {
         reached.extend(new);
     }
     reached.contains(&to)
+}
+
+/// Whether an action of a plan with this status may run: in a workflow that completed, a step that was allowed to fail may be
+/// tried again.
+fn may_run(status: WorkflowStatus, action: &Action) -> bool {
+    match status {
+        WorkflowStatus::InProgress | WorkflowStatus::Failed => true,
+        WorkflowStatus::Completed => action.body.spent > 0,
+        _ => false,
+    }
 }

@@ -79,6 +79,10 @@ impl Request for Approve {
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
         let mut plan = decider.plan(self.id)?;
+        if plan.status == WorkflowStatus::Failed {
+            // It waits for nobody, so no time to decide has begun before.
+            plan.decided.asked_again_at = Some(decider.now());
+        }
         let admitted = admit(decider, &plan, self);
         match plan.status {
             WorkflowStatus::AwaitingApproval => {}
@@ -317,7 +321,6 @@ impl Request for Revoke {
         if plan.status == WorkflowStatus::InProgress {
             with_execution(decider, plan.clone(), |change| gate::wait_for_approval(change, plan))?;
         } else {
-            plan.decided.asked_again_at = Some(decider.now());
             write(decider, plan)?;
         }
         Ok(changed)

@@ -226,3 +226,18 @@ fn a_step_that_comes_too_late_beside_a_failed_one_ends_the_plan() {
     assert_eq!(status(&rig, id), WorkflowStatus::Expired);
     assert_eq!(rig.action_status(id.execution(), "after"), Status::Cancelled);
 }
+
+#[test]
+fn a_failed_plan_whose_approval_was_revoked_is_approved_again_at_any_time() {
+    let mut rig = with_policy(within_an_hour());
+    let id = proposed(&mut rig, drain("a"));
+    approve(&mut rig, id, "bob").unwrap();
+    fail(&mut rig, "redis_drain");
+    revoke(&mut rig, id).unwrap();
+    rig.advance(DAY);
+    assert_eq!(code(resume(&mut rig, id)), Code::ApprovalMissing);
+    approve(&mut rig, id, "cleo").unwrap();
+    resume(&mut rig, id).unwrap();
+    rig.done("redis_drain");
+    assert_eq!(status(&rig, id), WorkflowStatus::Completed);
+}
