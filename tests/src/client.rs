@@ -50,6 +50,7 @@ impl Client {
     }
 
     /// The same, with a token.
+    #[must_use]
     pub fn with_token(self, token: &str) -> Self {
         Self {
             token: Some(token.to_owned()),

@@ -99,6 +99,14 @@ fn check(office: &Office, status: &str, (verb, expected): (&str, &str), number: 
     if is_refusal {
         assert_eq!(code(&answer), expected, "{what}: {answer:?}");
         assert_eq!(shown(office, &id), before, "{what}, refused");
+    } else if (status, verb) == ("failed", "resume") {
+        // It runs, and fails again, perhaps before the answer is made.
+        assert_eq!(
+            (answer.status, &answer.body["decisions"][0]["what"]),
+            (200, &json!("resumed")),
+            "{what}: {answer:?}"
+        );
+        office.until_visited(&format!("gone-{number}"), 2);
     } else {
         assert_eq!(
             (answer.status, &answer.body["status"]),

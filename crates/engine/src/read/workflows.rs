@@ -9,7 +9,6 @@ use sprag_core::operation::approval::ApprovalVerdict;
 use sprag_core::operation::{
     Catalog, Document, Operation, Plan, PlanStep, StepPhase, WorkflowStatus, compare, read_stored, undo_id,
 };
-use sprag_core::time::Timestamp;
 use sprag_store::page::continued;
 use sprag_store::records::{self, CatalogKind, CatalogVersion};
 use sprag_store::traits::{ActionQuery, PlanQuery, Reader, WaitingPlan};
