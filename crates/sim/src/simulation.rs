@@ -175,7 +175,7 @@ impl Simulation {
         options.limits.inbox = usize::try_from(random.between(3, 150)).unwrap_or(3);
         let mut model = Model::new(options.caps.clone(), shards);
         // The rows of plans are not among those that a picky store refuses.
-        let has_operations = shards == 1 && seed % OPERATIONS_IN == 0 && !picky::is_met_by(seed);
+        let has_operations = shards == 1 && seed.is_multiple_of(OPERATIONS_IN) && !picky::is_met_by(seed);
         let proposers = has_operations.then(|| {
             let (proposers, policy) = Proposers::new(random.fork(4));
             options.approval = mutant.map_or_else(|| policy.clone(), |mutant| mutant.policy(&policy));
