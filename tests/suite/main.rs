@@ -23,6 +23,7 @@ mod init;
 mod jobs;
 mod life;
 mod mail;
+mod mcp;
 mod metrics;
 mod migrate;
 mod mint;

@@ -19,8 +19,10 @@ pub(super) struct Agent {
 pub(super) enum NotAdmitted {
     /// The server refused the token: its answer.
     ByServer(Answer),
-    /// The token may do too much, or the server did not answer.
+    /// The token may do too much, or cannot be read.
     Here(Failure),
+    /// No server answered.
+    Unanswered(Failure),
 }
 
 impl Agent {
@@ -32,11 +34,11 @@ impl Agent {
 
     /// The same, keeping what the server answers apart.
     pub(super) async fn enter_or_answer(client: Client) -> Result<Self, NotAdmitted> {
-        let answer = client.get(&["me"]).answer().await.map_err(NotAdmitted::Here)?;
+        let answer = client.get(&["me"]).answer().await.map_err(NotAdmitted::Unanswered)?;
         if !(200..300).contains(&answer.status) {
             return Err(NotAdmitted::ByServer(answer));
         }
-        let me = output::read(answer.document).map_err(NotAdmitted::Here)?;
+        let me = output::read(answer.document).map_err(NotAdmitted::Unanswered)?;
         Self::of(client, me).map_err(NotAdmitted::Here)
     }
 

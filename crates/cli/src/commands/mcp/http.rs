@@ -43,7 +43,7 @@ pub(super) async fn serve(
     // Never the token of this process: whoever sends none has none.
     let client = client.with_token(None);
     match Agent::enter_or_answer(client.clone()).await {
-        Err(NotAdmitted::Here(failure)) => return Err(failure.into()),
+        Err(NotAdmitted::Here(failure) | NotAdmitted::Unanswered(failure)) => return Err(failure.into()),
         Ok(_) | Err(NotAdmitted::ByServer(_)) => {}
     }
     let mut signals = Signals::listen()?;
@@ -113,13 +113,16 @@ async fn enter(State(client): State<Client>, mut request: Request, next: Next) -
         }
         Err(NotAdmitted::ByServer(answer)) => {
             let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY);
-            refused(status, answer.document)
+            refused(status, &answer.document)
         }
-        Err(NotAdmitted::Here(failure)) => refused(StatusCode::FORBIDDEN, json!({"detail": failure.to_string()})),
+        Err(NotAdmitted::Here(failure)) => refused(StatusCode::FORBIDDEN, &json!({"detail": failure.to_string()})),
+        Err(NotAdmitted::Unanswered(failure)) => {
+            refused(StatusCode::BAD_GATEWAY, &json!({"detail": failure.to_string()}))
+        }
     }
 }
 
-fn refused(status: StatusCode, document: Value) -> Response {
+fn refused(status: StatusCode, document: &Value) -> Response {
     let mut response = (
         status,
         [(header::CONTENT_TYPE, "application/problem+json")],
@@ -136,11 +139,10 @@ fn refused(status: StatusCode, document: Value) -> Response {
 /// The token of a request.
 fn bearer(headers: &HeaderMap) -> Result<Option<String>, Failure> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return match headers.contains_key(header::AUTHORIZATION) {
-            true => Err(Failure::new("`Authorization` is given more than once")),
-            false => Ok(None),
-        };
+    let value = match (values.next(), values.next()) {
+        (None, _) => return Ok(None),
+        (Some(value), None) => value,
+        (Some(_), Some(_)) => return Err(Failure::new("`Authorization` is given more than once")),
     };
     let text = value.to_str().ok().and_then(|text| text.split_once(' '));
     match text.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) {

@@ -43,7 +43,7 @@ impl Reader {
     pub(super) fn tool(self) -> Tool {
         let one = |about, what: &str| {
             let id = json!({"id": {"type": "string", "description": what}});
-            reading(self.name(), about, id, &["id"])
+            reading(self.name(), about, &id, &["id"])
         };
         match self {
             Self::WorkflowStatus => one(
@@ -61,7 +61,7 @@ impl Reader {
             Self::ListExecutions => reading(
                 self.name(),
                 "List executions, newest first.",
-                json!({
+                &json!({
                     "machine": {"type": "string", "description": "only of this machine"},
                     "status": {"type": "string", "enum": ["running", "paused", "failed", "completed", "cancelled"]},
                     "key": {"type": "string", "description": "only with this key"},

@@ -97,7 +97,7 @@ fn proposing(entry: &CatalogEntry, hosts: &CheckHosts) -> Option<Tool> {
         if names.is_empty() {
             return None;
         }
-        about.push_str(&format!(" Only these hosts may be checked: {}.", names.join(", ")));
+        about = format!("{about} Only these hosts may be checked: {}.", names.join(", "));
     }
     let properties = schema.get_mut("properties")?.as_object_mut()?;
     for (name, property) in RESERVED_PARAMETERS.into_iter().zip(own_properties()) {
@@ -134,7 +134,7 @@ fn description(entry: &CatalogEntry) -> String {
 }
 
 /// A tool that reads and changes nothing.
-pub(super) fn reading(name: &'static str, about: &'static str, properties: Value, required: &[&str]) -> Tool {
+pub(super) fn reading(name: &'static str, about: &'static str, properties: &Value, required: &[&str]) -> Tool {
     let schema = json!({
         "type": "object",
         "properties": properties,
