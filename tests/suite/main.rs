@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue says so by panicking")]
 
 mod access;
+mod agent_example;
 mod agents;
 mod api_call;
 mod audit;
