@@ -118,3 +118,59 @@ pub(super) fn refuse_checks(decider: &Decider<'_>, plan: &PlanState, propose: &P
     let pointer = format!("{at}/params/{}", unlisted.parameter);
     Err(Refusal::at(&pointer, Code::RoleMissing, detail))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_check_is_of_the_host_that_would_be_reached() {
+        let names = ["Cache-1.example.com", "10.0.0.7", "::1"].map(str::to_owned);
+        let hosts = CheckHosts::new(&names).unwrap();
+        let listed: Vec<String> = hosts.names().collect();
+        assert_eq!(listed, ["cache-1.example.com", "10.0.0.7", "::1"]);
+        let is_listed = |operation: &str, params: Value| hosts.problem(operation, &params).is_none();
+        for url in [
+            "http://cache-1.example.com/a?b",
+            "HTTPS://CACHE-1.EXAMPLE.COM:8443/",
+            "http://[::1]:80/",
+            "http://0xa.7/",
+        ] {
+            assert!(is_listed("http_check", json!({ "url": url })), "{url}");
+        }
+        for url in [
+            "http://cache-1.example.com@evil.example/",
+            "http://cache-1.example.com.evil.example/",
+            "http://evil.example/#@cache-1.example.com",
+            "http://evil.example\\@cache-1.example.com/",
+            "http://cache-1.example.com{{steps.a.result}}/",
+            "cache-1.example.com",
+            "",
+        ] {
+            assert!(!is_listed("http_check", json!({ "url": url })), "{url}");
+        }
+        assert!(is_listed(
+            "tcp_check",
+            json!({"host": "CACHE-1.example.com", "port": 1})
+        ));
+        assert!(is_listed("tcp_check", json!({"host": "::1"})));
+        for params in [
+            json!({"host": "evil.example"}),
+            json!({"host": 7}),
+            json!({}),
+            json!(null),
+        ] {
+            assert!(!is_listed("tcp_check", params.clone()), "{params}");
+        }
+        assert!(is_listed("log_message", json!({"host": "evil.example"})));
+    }
+
+    #[test]
+    fn a_setting_that_names_no_host_is_refused() {
+        for name in ["", "http://a", "a/b", "a:80", "a b", "[::1", "*.example.com:1"] {
+            assert!(CheckHosts::new(&[name.to_owned()]).is_err(), "{name}");
+        }
+    }
+}
