@@ -224,6 +224,14 @@ fn tool<'t>(tools: &'t [Value], name: &str) -> &'t Value {
 
 /// What an agent can do over any transport.
 fn works(world: &World, token: &str, agent: &mut McpClient) {
+    sees_the_catalog(agent);
+    runs_what_needs_no_approval(agent);
+    let plan = done(agent.call("web_restart", &json!({"name": "shop", "reason": "it hangs"})));
+    waits_for_a_person(world, token, agent, &plan);
+    hears_what_is_wrong(agent, &plan["id"]);
+}
+
+fn sees_the_catalog(agent: &mut McpClient) {
     let (tools, _) = agent.tools();
     let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert_eq!(
@@ -252,7 +260,9 @@ fn works(world: &World, token: &str, agent: &mut McpClient) {
     );
     assert_eq!(tool(&tools, "web_note")["annotations"]["destructiveHint"], false);
     assert_eq!(tool(&tools, "workflow_status")["annotations"]["readOnlyHint"], true);
+}
 
+fn runs_what_needs_no_approval(agent: &mut McpClient) {
     let note = done(agent.call(
         "web_note",
         &json!({"text": "seen", "reason": "a test", "ticket": "INC-1"}),
@@ -264,8 +274,9 @@ fn works(world: &World, token: &str, agent: &mut McpClient) {
     assert_eq!(listed["data"].as_array().unwrap().len(), 1);
     let explained = done(agent.call("execution_explain", &json!({"id": note["executionId"]})));
     assert_eq!(explained["status"], "completed");
+}
 
-    let plan = done(agent.call("web_restart", &json!({"name": "shop", "reason": "it hangs"})));
+fn waits_for_a_person(world: &World, token: &str, agent: &mut McpClient, plan: &Value) {
     assert_eq!(plan["status"], "awaiting_approval");
     assert_eq!(plan["waitsFor"], "approval: 0 of 1 given");
     assert_eq!(
@@ -289,7 +300,9 @@ fn works(world: &World, token: &str, agent: &mut McpClient) {
     assert_eq!(world.post(&approve, &approver, &approval).status, 200);
     let ended = followed(agent, &plan["id"], "completed");
     assert_eq!(ended["approval"]["given"][0]["by"], "person");
+}
 
+fn hears_what_is_wrong(agent: &mut McpClient, id: &Value) {
     for (name, arguments, says) in [
         ("web_restart", json!({"name": "shop"}), "a proposal has no `reason`"),
         (
@@ -310,7 +323,7 @@ fn works(world: &World, token: &str, agent: &mut McpClient) {
         ),
         ("workflow_status", json!({"id": ".."}), "`..` is no id"),
         ("workflow_status", json!({}), "`id` is missing"),
-        ("dead_letter_case", json!({"id": plan["id"]}), "is no id of this kind"),
+        ("dead_letter_case", json!({ "id": id }), "is no id of this kind"),
         ("list_executions", json!({"limit": 1_000}), "`limit` is `1000`"),
         ("list_executions", json!({"all": true}), "there is no argument `all`"),
     ] {
