@@ -120,12 +120,12 @@ impl World {
         json!({"command": command, "env": {"SPRAG_SERVER": self.server(), "SPRAG_TOKEN": token}})
     }
 
-    /// `sprag mcp` over HTTP. Its own token may do everything, and must be of no use to clients.
+    /// `sprag mcp` over HTTP. It has a token of its own, which must be of no use to clients.
     fn http(&self) -> Http {
         let mut child = Command::new(binary("sprag"))
             .args(["mcp", "--listen", "127.0.0.1:0"])
             .env("SPRAG_SERVER", self.server())
-            .env("SPRAG_TOKEN", &self.admin)
+            .env("SPRAG_TOKEN", self.token("process", &["proposer"]))
             .current_dir(self.folder.path())
             .stdout(Stdio::piped())
             .spawn()
