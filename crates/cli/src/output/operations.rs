@@ -107,19 +107,23 @@ fn approval(workflow: &Workflow) -> String {
     format!("{} of {}{by}", given.len(), approval.needed)
 }
 
-fn step_row(step: &WorkflowStep) -> [String; 5] {
-    let waiting = match &step.waiting {
+/// What a step waits for, in few words.
+pub(crate) fn waiting(step: &WorkflowStep) -> String {
+    match &step.waiting {
         Waiting::Waiting { reason, object, .. } if step.overdue => format!("{reason} {object}, overdue"),
         Waiting::Waiting { reason, object, .. } => format!("{reason} {object}"),
         Waiting::Retrying { next_at, error, .. } => format!("retry at {next_at} after {error}"),
         Waiting::Running { .. } => "running".to_owned(),
         Waiting::Done | Waiting::Other(_) => "-".to_owned(),
-    };
+    }
+}
+
+fn step_row(step: &WorkflowStep) -> [String; 5] {
     [
         step.name.clone(),
         format!("{} version {}", step.operation, step.version),
         step.status.to_string(),
-        waiting,
+        waiting(step),
         step.attempts.to_string(),
     ]
 }

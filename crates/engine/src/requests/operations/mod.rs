@@ -6,6 +6,7 @@
 
 mod apply;
 mod cancel;
+mod checks;
 mod decide;
 mod expire;
 mod propose;
@@ -18,6 +19,7 @@ use sprag_core::operation::WorkflowStatus;
 
 pub use self::apply::{AppliedDocument, ApplyCatalog, CatalogApplied};
 pub use self::cancel::CancelWorkflow;
+pub use self::checks::{CheckHosts, NoHost, UnlistedCheck};
 pub use self::decide::{Approve, Reject, Revoke};
 pub use self::expire::ExpirePlan;
 pub use self::propose::{PLAN_BYTES_MAX, PROPOSALS_MAX, Propose};

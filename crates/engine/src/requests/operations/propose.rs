@@ -13,6 +13,7 @@ use sprag_core::operation::{self, Plan, PlanFacts, PlanOptions, Urgency, Workflo
 use super::super::audit::Audit;
 use super::super::{Code, Refusal, Request, Route, Subject};
 use super::apply::{known, refuse_findings};
+use super::checks::{is_only_proposer, refuse_checks};
 use super::start::run;
 use super::{WorkflowChanged, conflict, is_undecided, needs_role};
 use crate::decide::plans::PlanState;
@@ -66,6 +67,7 @@ impl Request for Propose {
         let plan = plan(decider, id, self)?;
         refuse_urgent(&plan, &self.caller)?;
         let plan = PlanState::new(id, plan, decider.now());
+        refuse_checks(decider, &plan, self)?;
         if let Some(same) = same(decider, &plan) {
             return Ok(WorkflowChanged {
                 id: same,
@@ -154,8 +156,7 @@ fn plan(decider: &Decider<'_>, id: WorkflowId, propose: &Propose) -> Result<Plan
 
 /// Who may only propose cannot say that it is urgent.
 fn refuse_urgent(plan: &Plan, caller: &Caller) -> Result<(), Refusal> {
-    let is_only_proposer = !caller.may(Role::Operator) && !caller.may(Role::Approver) && !caller.may(Role::Author);
-    if plan.urgency != Urgency::Now || !is_only_proposer {
+    if plan.urgency != Urgency::Now || !is_only_proposer(caller) {
         return Ok(());
     }
     let detail = "the role `proposer` alone cannot set the urgency `now`; use `soon`";
