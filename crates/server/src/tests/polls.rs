@@ -77,5 +77,8 @@ fn settings() -> Settings {
         is_loopback: true,
         streams: 1,
         auth: crate::Auth::default(),
+        oidc: None,
+        asks_certificates: false,
+        nodes: None,
     }
 }
