@@ -3,6 +3,7 @@
 //! [`keys`] is the one list of everything that can be set; the file, the environment and the printed default all
 //! follow it. Everything wrong is found in one run and says where it was written.
 
+mod access;
 mod advertise;
 mod alerts;
 mod approval;

@@ -59,6 +59,7 @@ const ELSEWHERE: [(&str, &str); 52] = [
     ("supervision-off", "workers"),
     ("supervisor-stopped", "workers"),
     ("switches-full", "the engine's tests of switches"),
+    ("issuer-unreachable", "access/oidc/tests"),
     ("token-invalid", "access"),
     ("token-missing", "access"),
     ("tokens-full", "the engine's tests of tokens"),

@@ -26,7 +26,7 @@ use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::{Engine, Handle};
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
-use sprag_server::{Error as ServerError, Reserved, Server};
+use sprag_server::{Access, Error as ServerError, NodeClient, Reserved, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// Address for other nodes [default: as --listen]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// Authentication: off or token [default: off]
+    /// Authentication: off, token or oidc [default: off]
     #[arg(long, value_name = "MODE")]
     auth: Option<String>,
     /// Write the first admin token to this file,{n}not to the terminal
@@ -132,6 +132,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let services = services.as_deref().map(|file| supervise::load(file, services_state));
     let services = services.transpose()?;
     if *check {
+        Access::check(settings.listen, &settings.auth, settings.tls.as_ref()).map_err(not_listening)?;
+        NodeClient::new(&settings.nodes, settings.auth.plain_text).map_err(not_listening)?;
         let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
         let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
         compile_alerts(&settings.alerts, &Known(registry))?;
@@ -150,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         .build()?;
     // Before the store: a server that cannot listen leaves no new file behind.
     let reserved = runtime
-        .block_on(async { Reserved::take(settings.listen, &settings.auth) })
+        .block_on(async { Reserved::take(settings.listen, &settings.auth, settings.tls.as_ref()) })
         .map_err(not_listening)?;
     let store = store::open(&settings.store, settings.shards)?;
     if let Some(path) = settings.store.file() {
@@ -236,6 +238,8 @@ async fn serve(
         listen,
         hosts,
         auth,
+        tls,
+        nodes,
         advertise,
         shards: _,
         body_bytes,
@@ -248,7 +252,10 @@ async fn serve(
     } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
-    let (advertise, hosts) = addressed(advertise, hosts, reserved.address());
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let (advertise, hosts) = addressed(advertise, hosts, scheme, reserved.address());
+    let client = store.nodes.as_ref().map(|_| NodeClient::new(&nodes, auth.plain_text));
+    let client = client.transpose().map_err(not_listening)?;
     let clock = Arc::clone(&store.clock);
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
@@ -263,6 +270,7 @@ async fn serve(
         registry,
         secrets,
         options,
+        client: client.clone(),
     };
     let engine = engine::start(parts)?;
     let options = sprag_server::Options {
@@ -272,16 +280,18 @@ async fn serve(
         store: address.kind().to_owned(),
         streams: sprag_server::STREAMS_MAX,
         auth: auth.clone(),
+        tls,
+        nodes: client.clone(),
     };
     let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
     accompany(clock, heads, engine.handle());
     let demo = demo(purposed.purpose, &engine, server.address()).await?;
-    banner::show(server.address(), &address, demo.as_ref(), output)?;
+    banner::show(&format!("{scheme}://{}", server.address()), &address, demo.as_ref(), output)?;
     let (stop, stopped) = oneshot::channel::<()>();
     // Dropping the sender means the same.
     let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
-    reach::begin(&engine.handle());
+    reach::begin(&engine.handle(), client);
     tokio::spawn(admin::begin(auth.mode, engine.handle(), purposed.admin_token_file));
     let mut running = Running {
         engine,
@@ -317,20 +327,26 @@ fn export(
 }
 
 /// Where other nodes reach this one, and the names it answers to: that of its own address among them.
-fn addressed(advertise: Option<Advertise>, mut hosts: Vec<String>, listens: SocketAddr) -> (String, Vec<String>) {
+fn addressed(
+    advertise: Option<Advertise>,
+    mut hosts: Vec<String>,
+    scheme: &str,
+    listens: SocketAddr,
+) -> (String, Vec<String>) {
     let Some(advertise) = advertise else {
-        return (format!("http://{listens}"), hosts);
+        return (format!("{scheme}://{listens}"), hosts);
     };
     hosts.extend(advertise.name());
-    (advertise.to_string(), hosts)
+    (advertise.url(scheme), hosts)
 }
 
 /// Why the server cannot listen: an address that is not allowed is a mistake in the configuration.
-pub(super) fn not_listening(error: ServerError) -> anyhow::Error {
-    match error {
-        ServerError::NotLoopback { .. } | ServerError::PlainText { .. } | ServerError::HostName { .. } => {
-            Failure::invalid(error.to_string()).into()
-        }
+pub(super) fn not_listening(error: impl Into<ServerError>) -> anyhow::Error {
+    match error.into() {
+        error @ (ServerError::NotLoopback { .. }
+        | ServerError::PlainText { .. }
+        | ServerError::HostName { .. }
+        | ServerError::Tls(_)) => Failure::invalid(error.to_string()).into(),
         error => Failure::new(format!("{:#}", anyhow::Error::from(error)))
             .note("name another with --listen")
             .into(),
