@@ -81,7 +81,15 @@ impl Authority {
             Valid::Now => "30",
             Valid::Before => "-1",
         };
-        let mut arguments = vec!["x509", "-req", "-copy_extensions", "copy", "-CAcreateserial", "-days", days];
+        let mut arguments = vec![
+            "x509",
+            "-req",
+            "-copy_extensions",
+            "copy",
+            "-CAcreateserial",
+            "-days",
+            days,
+        ];
         arguments.extend(["-CA", &ca, "-CAkey", &ca_key, "-in", &request, "-out", &certificate]);
         openssl(&self.folder, &arguments);
         Certified {
@@ -132,7 +140,10 @@ pub fn certificate_at(address: SocketAddr, tls: &Arc<ClientConfig>) -> Vec<u8> {
 impl Certified {
     /// The certificate itself.
     pub fn leaf(&self) -> Vec<u8> {
-        chain(&self.certificate).first().map(|leaf| leaf.to_vec()).unwrap_or_default()
+        chain(&self.certificate)
+            .first()
+            .map(|leaf| leaf.to_vec())
+            .unwrap_or_default()
     }
 
     /// Replaces this certificate and its key by another pair, one file after the other, as programs that renew do.

@@ -79,10 +79,7 @@ impl Client {
     /// The same, encrypted.
     #[must_use]
     pub fn secured(self, tls: Arc<ClientConfig>) -> Self {
-        Self {
-            tls: Some(tls),
-            ..self
-        }
+        Self { tls: Some(tls), ..self }
     }
 
     /// The same, with a token in every request.

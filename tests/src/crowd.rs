@@ -38,7 +38,10 @@ struct Manner {
 
 impl Manner {
     fn client(&self, client: Client) -> Client {
-        let client = self.tls.iter().fold(client, |client, tls| client.secured(Arc::clone(tls)));
+        let client = self
+            .tls
+            .iter()
+            .fold(client, |client, tls| client.secured(Arc::clone(tls)));
         self.token.iter().fold(client, |client, token| client.showing(token))
     }
 }

@@ -19,7 +19,10 @@ fn up(folder: &Path, provider: &OAuth) -> Product {
         .env("SPRAG_AUTH_OIDC_ISSUER", provider.url(""))
         .env("SPRAG_AUTH_OIDC_AUDIENCE", AUDIENCE)
         .env("SPRAG_AUTH_OIDC_ROLE_CLAIM", "groups")
-        .env("SPRAG_AUTH_OIDC_ROLES", "sprag-operators=operator, sprag-readers=viewer")
+        .env(
+            "SPRAG_AUTH_OIDC_ROLES",
+            "sprag-operators=operator, sprag-readers=viewer",
+        )
         .current_dir(folder);
     Product::start_by(command).unwrap()
 }
@@ -67,10 +70,17 @@ fn tokens_of_the_provider_bring_the_roles_that_the_configuration_gives_their_cla
     }
     let robin = provider.signed_in("robin", AUDIENCE, "ES256");
     assert_eq!(read(&product, &robin).0, 200);
-    let refused = product.client().showing(&robin).post("/v1/kill-switches", &kill).unwrap();
+    let refused = product
+        .client()
+        .showing(&robin)
+        .post("/v1/kill-switches", &kill)
+        .unwrap();
     let (status, code, detail) = said(&refused);
     assert_eq!((status, code.as_str()), (403, "role-missing"));
-    assert!(detail.contains("`robin` needs the role `operator`") && detail.contains("claim `groups`"), "{detail}");
+    assert!(
+        detail.contains("`robin` needs the role `operator`") && detail.contains("claim `groups`"),
+        "{detail}"
+    );
     let (status, code, detail) = read(&product, &provider.signed_in("kim", AUDIENCE, "RS256"));
     assert_eq!((status, code.as_str()), (403, "role-missing"), "no claim, no role");
     assert!(detail.contains("the role `viewer`"), "{detail}");
@@ -94,21 +104,43 @@ fn what_the_provider_did_not_sign_for_this_server_and_for_now_is_refused() {
     let claims = claims(&good);
     let issued = claims["iat"].as_i64().unwrap();
     let signed = |claims: &Value| provider.sign(&json!({"alg": "RS256"}), claims);
-    assert_eq!(read(&product, &signed(&claims)).0, 200, "the rig signs as the provider does");
+    assert_eq!(
+        read(&product, &signed(&claims)).0,
+        200,
+        "the rig signs as the provider does"
+    );
     let parts: Vec<&str> = good.split('.').collect();
-    let forged = provider.sign(&json!({"alg": "none"}), &with(&claims, "groups", json!(["sprag-operators"])));
+    let forged = provider.sign(
+        &json!({"alg": "none"}),
+        &with(&claims, "groups", json!(["sprag-operators"])),
+    );
     let forged = forged.split('.').nth(1).unwrap();
     for (token, says) in [
-        (provider.signed_in("alex", "other.example", "RS256"), "not for the audience"),
+        (
+            provider.signed_in("alex", "other.example", "RS256"),
+            "not for the audience",
+        ),
         (other.signed_in("alex", AUDIENCE, "RS256"), "was issued by"),
-        (other.sign(&json!({"alg": "RS256"}), &claims), "a key that its issuer does not publish"),
+        (
+            other.sign(&json!({"alg": "RS256"}), &claims),
+            "a key that its issuer does not publish",
+        ),
         (signed(&with(&claims, "exp", json!(issued - 3_600))), "has expired"),
         (signed(&with(&claims, "nbf", json!(issued + 3_600))), "not valid yet"),
         (signed(&with(&claims, "sub", json!("local"))), "cannot be a principal"),
-        (format!("{}.{forged}.{}", parts[0], parts[2]), "the signature of the token is wrong"),
-        (format!("{}.{}.", parts[0], parts[1]), "the signature of the token is wrong"),
+        (
+            format!("{}.{forged}.{}", parts[0], parts[2]),
+            "the signature of the token is wrong",
+        ),
+        (
+            format!("{}.{}.", parts[0], parts[1]),
+            "the signature of the token is wrong",
+        ),
         (provider.sign(&json!({"alg": "none"}), &claims), "the algorithm `none`"),
-        (provider.sign(&json!({"alg": "HS256"}), &claims), "the algorithm `HS256`"),
+        (
+            provider.sign(&json!({"alg": "HS256"}), &claims),
+            "the algorithm `HS256`",
+        ),
     ] {
         let (status, code, detail) = read(&product, &token);
         assert_eq!((status, code.as_str()), (401, "token-invalid"), "{says}: {detail}");
@@ -127,7 +159,11 @@ fn new_keys_of_the_provider_count_soon_and_known_ones_count_while_it_is_away() {
     provider.ask("/rig/rotate");
     let new = provider.signed_in("alex", AUDIENCE, "ES256");
     wait::until("the new keys", GUARD, || (read(&product, &new).0 == 200).then_some(()));
-    assert_eq!(read(&product, &old).0, 401, "keys that are no longer published do not count");
+    assert_eq!(
+        read(&product, &old).0,
+        401,
+        "keys that are no longer published do not count"
+    );
     drop(provider);
     assert_eq!(read(&product, &new).0, 200);
 }
@@ -152,7 +188,11 @@ fn a_provider_that_never_answered_is_said_to_be_away_and_tokens_of_the_server_co
     assert_eq!((status, code.as_str()), (503, "issuer-unreachable"), "{detail}");
     assert!(detail.contains(&issuer), "{detail}");
     assert_eq!(read(&product, &product.first_token()).0, 200);
-    assert!(product.log().contains("keys of the OpenID provider not fetched"), "{}", product.log());
+    assert!(
+        product.log().contains("keys of the OpenID provider not fetched"),
+        "{}",
+        product.log()
+    );
     let _back = OAuth::start_at(address.port()).unwrap();
     wait::until("the provider to be asked again", GUARD, || {
         // Its keys are new, so the token no longer counts: that is known only from the provider.

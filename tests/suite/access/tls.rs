@@ -15,7 +15,13 @@ use super::{GUARD, text};
 fn up(folder: &Path, shows: &Certified, more: &[(&str, &str)]) -> Product {
     let mut command = Command::new(binary("sprag"));
     command
-        .args(["up", "--listen", "127.0.0.1:0", "--store", &store::url(&folder.join("sprag.db"))])
+        .args([
+            "up",
+            "--listen",
+            "127.0.0.1:0",
+            "--store",
+            &store::url(&folder.join("sprag.db")),
+        ])
         .env("SPRAG_LISTEN_TLS_CERTIFICATE", &shows.certificate)
         .env("SPRAG_LISTEN_TLS_KEY", &shows.key)
         .envs(more.iter().copied())
@@ -48,17 +54,32 @@ fn off_loopback_a_server_needs_authentication_and_tls_or_a_network_that_is_trust
     let check = |arguments: &[&str], environment: &[(&str, &str)]| {
         let arguments = [&["up", "--listen", "0.0.0.0:7400"], arguments].concat();
         let mut command = Command::new(binary("sprag"));
-        command.args(arguments).envs(environment.iter().copied()).current_dir(folder.path());
+        command
+            .args(arguments)
+            .envs(environment.iter().copied())
+            .current_dir(folder.path());
         command.output().unwrap()
     };
     let trusted = [("SPRAG_AUTH_PLAIN_TEXT", "accept")];
     for (arguments, environment, says) in [
         (&[][..], &[][..], "turn on authentication"),
         (&[][..], &tls[..], "turn on authentication"),
-        (&["--auth", "token"][..], &[][..], "name a certificate in `[listen.tls]`"),
+        (
+            &["--auth", "token"][..],
+            &[][..],
+            "name a certificate in `[listen.tls]`",
+        ),
         (&["--auth", "token"][..], &tls[..1], "has a `certificate` and no `key`"),
-        (&["--check", "--auth", "token"][..], &[tls[0], ("SPRAG_LISTEN_TLS_KEY", "/none")][..], "`/none` cannot be read"),
-        (&["--check", "--auth", "token"][..], &[tls[0], ("SPRAG_LISTEN_TLS_KEY", &certificate)][..], "as a private key"),
+        (
+            &["--check", "--auth", "token"][..],
+            &[tls[0], ("SPRAG_LISTEN_TLS_KEY", "/none")][..],
+            "`/none` cannot be read",
+        ),
+        (
+            &["--check", "--auth", "token"][..],
+            &[tls[0], ("SPRAG_LISTEN_TLS_KEY", &certificate)][..],
+            "as a private key",
+        ),
     ] {
         let refused = check(arguments, environment);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
@@ -74,7 +95,10 @@ fn off_loopback_a_server_needs_authentication_and_tls_or_a_network_that_is_trust
 #[test]
 fn both_sides_check_certificates_and_say_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
-    let (authority, other) = (Authority::new(folder.path(), "ca"), Authority::new(folder.path(), "other"));
+    let (authority, other) = (
+        Authority::new(folder.path(), "ca"),
+        Authority::new(folder.path(), "other"),
+    );
     let server = authority.issue("server", Valid::Now);
     let (alex, stranger, late) = (
         authority.issue("alex", Valid::Now),
@@ -85,7 +109,10 @@ fn both_sides_check_certificates_and_say_what_is_wrong() {
     let product = up(folder.path(), &server, &[("SPRAG_LISTEN_TLS_CLIENT_CA", path(&ca))]);
     let as_client = |shown: &Certified| {
         let (certificate, key) = shown.texts();
-        system(product.address(), &["--ca", path(&ca), "--client-cert", &certificate, "--client-key", &key])
+        system(
+            product.address(),
+            &["--ca", path(&ca), "--client-cert", &certificate, "--client-key", &key],
+        )
     };
     let good = as_client(&alex);
     assert!(good.status.success(), "{good:?}");
@@ -93,9 +120,15 @@ fn both_sides_check_certificates_and_say_what_is_wrong() {
         (system(product.address(), &["--ca", path(&ca)]), "CertificateRequired"),
         (as_client(&stranger), "UnknownCA"),
         (as_client(&late), "CertificateExpired"),
-        (system(product.address(), &["--ca", path(&other.file())]), "UnknownIssuer"),
+        (
+            system(product.address(), &["--ca", path(&other.file())]),
+            "UnknownIssuer",
+        ),
         (system(product.address(), &[]), "UnknownIssuer"),
-        (system(product.address(), &["--client-cert", "x"]), "give both --client-cert and --client-key"),
+        (
+            system(product.address(), &["--client-cert", "x"]),
+            "give both --client-cert and --client-key",
+        ),
         (system(product.address(), &["--ca", "/none"]), "`/none` cannot be read"),
     ] {
         assert!(!refused.status.success(), "{refused:?}");
@@ -112,7 +145,10 @@ fn both_sides_check_certificates_and_say_what_is_wrong() {
     assert!(text(&expired.stderr).contains("Expired"), "{expired:?}");
     drop(product);
     let product = up(folder.path(), &server, &[]);
-    assert!(system(product.address(), &["--ca", path(&ca)]).status.success(), "nobody is asked for a certificate");
+    assert!(
+        system(product.address(), &["--ca", path(&ca)]).status.success(),
+        "nobody is asked for a certificate"
+    );
 }
 
 /// Requests under way, and what became of them.
@@ -204,7 +240,10 @@ fn certificates_are_replaced_under_load_and_no_request_fails() {
         until_shown(&third);
         load.until_more(20);
     });
-    println!("{:?} requests while certificates were replaced, none failed", load.served);
+    println!(
+        "{:?} requests while certificates were replaced, none failed",
+        load.served
+    );
 }
 
 /// Connections that say nothing. More than handshakes may be in progress.
@@ -236,7 +275,9 @@ fn handshakes_that_never_end_are_bounded_in_number_and_time_and_disturb_nobody()
         let answer = Client::new(product.address()).secured(Arc::clone(&tls)).get("/readyz");
         assert_eq!(answer.unwrap().status, 200);
     }
-    wait::until("the oldest handshakes to end", GUARD, || (open() <= HANDSHAKES_MAX).then_some(()));
+    wait::until("the oldest handshakes to end", GUARD, || {
+        (open() <= HANDSHAKES_MAX).then_some(())
+    });
     wait::until("all of them to end", GUARD, || (open() == 0).then_some(()));
     let answer = Client::new(product.address()).secured(tls).get("/readyz");
     assert_eq!(answer.unwrap().status, 200);

@@ -77,7 +77,10 @@ fn wrong_missing_expired_and_revoked_tokens_are_refused_and_say_so() {
     let expiring = create("expiring", &["--expires", &soon]);
     let status = |token: &str| {
         let answer = product.client().showing(token).get("/v1/executions").unwrap();
-        (answer.status, answer.body["code"].as_str().unwrap_or_default().to_owned())
+        (
+            answer.status,
+            answer.body["code"].as_str().unwrap_or_default().to_owned(),
+        )
     };
     let refused = |code: &str| (401, code.to_owned());
     assert_eq!(status(&good).0, 200);
@@ -85,14 +88,20 @@ fn wrong_missing_expired_and_revoked_tokens_are_refused_and_say_so() {
     let id = format!("tok_{}", id.split('_').next().unwrap());
     assert!(sprag(&product, &admin, &["token", "revoke", &id]).status.success());
     assert_eq!(status(&revoked), refused("token-invalid"));
-    wait::until("the token to expire", GUARD, || (status(&expiring).0 != 200).then_some(()));
+    wait::until("the token to expire", GUARD, || {
+        (status(&expiring).0 != 200).then_some(())
+    });
     assert_eq!(status(&expiring), refused("token-invalid"));
     let mut wrong = good.clone().into_bytes();
     let last = wrong.last_mut().unwrap();
     *last = if *last == b'0' { b'1' } else { b'0' };
     assert_eq!(status(std::str::from_utf8(&wrong).unwrap()), refused("token-invalid"));
     assert_eq!(status("sprag_1"), refused("token-invalid"));
-    assert_eq!(status("eyJhbGciOiJub25lIn0.e30."), refused("token-invalid"), "no provider is configured");
+    assert_eq!(
+        status("eyJhbGciOiJub25lIn0.e30."),
+        refused("token-invalid"),
+        "no provider is configured"
+    );
     let bare = product.client().get("/v1/executions").unwrap();
     assert_eq!((bare.status, bare.body["code"].as_str()), (401, Some("token-missing")));
     assert_eq!(status(&good).0, 200);
@@ -114,7 +123,9 @@ fn a_hundred_bad_tokens_a_second_do_not_disturb_a_good_client_at_the_same_addres
             while !over.load(Ordering::SeqCst) {
                 number += 1;
                 let bearer = format!("Bearer sprag_{number}");
-                let answer = guesser.get_with("/v1/executions", &[("authorization", &bearer)]).unwrap();
+                let answer = guesser
+                    .get_with("/v1/executions", &[("authorization", &bearer)])
+                    .unwrap();
                 match answer.status {
                     401 => told.fetch_add(1, Ordering::SeqCst),
                     429 => slowed.fetch_add(1, Ordering::SeqCst),

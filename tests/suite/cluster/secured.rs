@@ -34,7 +34,9 @@ fn nodes_with_certificates_answer_for_each_other_and_believe_nobody_else() {
         Authority::new(folder.path(), "nodes"),
         Authority::new(folder.path(), "other"),
     );
-    let certified: Vec<Certified> = (0..3).map(|node| authority.issue(&format!("node{node}"), Valid::Now)).collect();
+    let certified: Vec<Certified> = (0..3)
+        .map(|node| authority.issue(&format!("node{node}"), Valid::Now))
+        .collect();
     let environments = certified.iter().map(|shows| environment(&authority, shows)).collect();
     let postgres = Postgres::shared();
     let url = postgres.database();
@@ -51,7 +53,10 @@ fn nodes_with_certificates_answer_for_each_other_and_believe_nobody_else() {
         let id = started.body["id"].as_str().unwrap();
         // The owner decides and waits; the node that is asked passes both on.
         let path = format!("/v1/executions/{id}");
-        let sent = crowd.client(asked).post(&format!("{path}/messages"), &json!({ "type": "GO" })).unwrap();
+        let sent = crowd
+            .client(asked)
+            .post(&format!("{path}/messages"), &json!({ "type": "GO" }))
+            .unwrap();
         assert_eq!((sent.status, &sent.body["handled"]), (200, &json!(true)), "{sent:?}");
         let closed = crowd.client(asked).get(&format!("{path}?wait=30s")).unwrap();
         assert_eq!(closed.body["status"], "completed", "{closed:?}");
@@ -67,9 +72,17 @@ fn nodes_with_certificates_answer_for_each_other_and_believe_nobody_else() {
         let shown = [("sprag-node-token", secret)];
         client.get_with("/v1/tokens", &shown).map(|answer| answer.status)
     };
-    assert_eq!(ask(Some(&certified[1]), secret).unwrap(), 200, "this is how a node asks");
+    assert_eq!(
+        ask(Some(&certified[1]), secret).unwrap(),
+        200,
+        "this is how a node asks"
+    );
     assert_eq!(ask(None, secret).unwrap(), 401, "the secret without a certificate");
-    assert_eq!(ask(Some(&certified[1]), "").unwrap(), 401, "a certificate without the secret");
+    assert_eq!(
+        ask(Some(&certified[1]), "").unwrap(),
+        401,
+        "a certificate without the secret"
+    );
     assert_eq!(ask(Some(&certified[1]), &secret.replace('0', "1")).unwrap(), 401);
     assert!(
         ask(Some(&other.issue("node1", Valid::Now)), secret).is_err(),

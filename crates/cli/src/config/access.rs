@@ -86,7 +86,11 @@ impl Read<'_> {
         let clients = self.layers.text(TLS, "clients");
         if client_ca.is_none() && clients.is_some() {
             let detail = "`clients` says how certificates of clients count, and no authority for them is named";
-            self.fault((TLS, "clients"), detail.to_owned(), "add `clientCa = \"FILE\"`, or leave `clients` out");
+            self.fault(
+                (TLS, "clients"),
+                detail.to_owned(),
+                "add `clientCa = \"FILE\"`, or leave `clients` out",
+            );
         }
         if client_ca.is_some() && identity.is_none() {
             let detail = "clients can show certificates only to a server that has one";

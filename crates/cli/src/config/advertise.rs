@@ -60,7 +60,10 @@ mod tests {
             ("[::1]:7400", "http://[::1]:7400", "https://[::1]:7400"),
         ] {
             let read = Advertise::parse(text).unwrap();
-            assert_eq!((read.url("http"), read.url("https")), (plain.to_owned(), secure.to_owned()));
+            assert_eq!(
+                (read.url("http"), read.url("https")),
+                (plain.to_owned(), secure.to_owned())
+            );
         }
         for text in [
             "",

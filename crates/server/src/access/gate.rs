@@ -168,23 +168,24 @@ async fn outside(
         Err(problem) if problem.is(Code::TokenInvalid) => return Err(bad(app, peer, problem)),
         Err(problem) => return Err(problem),
     };
-    let remedy = app.gate.oidc.as_ref().filter(|_| caller.token.is_none());
-    let remedy = remedy.map(|oidc| format!("the claim `{}` of its token gives none of these", oidc.options.role_claim));
-    has_role(&caller, needed, remedy.as_deref())?;
+    has_role(&caller, needed, app.gate.oidc.as_deref())?;
     Ok(caller)
 }
 
 /// Refuses a caller that has none of these roles.
-fn has_role(caller: &Caller, needed: &[Role], remedy: Option<&str>) -> Result<(), Problem> {
+fn has_role(caller: &Caller, needed: &[Role], provider: Option<&Oidc>) -> Result<(), Problem> {
     if needed.iter().any(|role| caller.may(*role)) {
         return Ok(());
     }
     let roles: Vec<_> = needed.iter().map(|role| format!("`{role}`")).collect();
+    let remedy = match provider.filter(|_| caller.token.is_none()) {
+        Some(provider) => format!("the claim `{}` of its token must give it", provider.options.role_claim),
+        None => "ask an administrator for a token with it".to_owned(),
+    };
     let detail = format!(
-        "`{}` needs the role {} for this request; {}",
+        "`{}` needs the role {} for this request; {remedy}",
         caller.principal,
         roles.join(" or "),
-        remedy.unwrap_or("ask an administrator for a token with it")
     );
     Err(Refusal::new(requests::Code::RoleMissing, detail).into())
 }
@@ -208,9 +209,7 @@ async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Problem>
     let text = bearer(headers)?;
     let now = app.engine.micros();
     let (caller, paced) = match (token::parse(text), &app.gate.oidc) {
-        (Some((id, hash)), _) => {
-            (known(app, id, &hash).await?, Paced::Token(id))
-        }
+        (Some((id, hash)), _) => (known(app, id, &hash).await?, Paced::Token(id)),
         (None, Some(oidc)) if !text.starts_with(token::PREFIX) => {
             let caller = Box::pin(oidc.caller(text, app.engine.now(), now)).await?;
             let paced = Paced::Principal(Arc::clone(&caller.principal));
@@ -223,7 +222,9 @@ async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Problem>
     } else {
         let detail = format!(
             "{} sends more than {} requests a second; send fewer, or raise `requestsPerSecond` in `[auth]`",
-            caller.token.map_or_else(|| format!("`{}`", caller.principal), |id| format!("token `{id}`")),
+            caller
+                .token
+                .map_or_else(|| format!("`{}`", caller.principal), |id| format!("token `{id}`")),
             app.gate.auth.token_rate
         );
         Err(Problem::new(Code::RateLimited, detail))

@@ -13,5 +13,5 @@ mod tls;
 
 pub use options::{BODY_BYTES_MAX, Error, Options};
 pub use server::{Access, Reserved, Server};
-pub(crate) use tls::{Loaded, Look};
 pub use tls::{Clients, Pair, Tls, TlsError, Trust, client_config, is_readable};
+pub(crate) use tls::{Loaded, Look};

@@ -92,7 +92,10 @@ impl Access {
         let oidc = auth.oidc.as_ref().filter(|_| auth.mode == Mode::Oidc);
         Ok(Self {
             tls: tls.map(Tls::load).transpose()?.map(Arc::new),
-            oidc: oidc.map(|options| Oidc::new(options.clone())).transpose()?.map(Arc::new),
+            oidc: oidc
+                .map(|options| Oidc::new(options.clone()))
+                .transpose()?
+                .map(Arc::new),
             asks_certificates: tls.is_some_and(|tls| tls.client_ca.is_some()),
         })
     }
@@ -154,12 +157,11 @@ impl Server {
         let Reserved {
             listener,
             address,
-            access:
-                Access {
-                    tls,
-                    oidc,
-                    asks_certificates,
-                },
+            access: Access {
+                tls,
+                oidc,
+                asks_certificates,
+            },
         } = reserved;
         let of_tls = tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Look>);
         let files = of_tls.chain(nodes.as_ref().map(NodeClient::files)).collect();

@@ -15,12 +15,7 @@ const EXAMPLE: &str = "examples/order-payment/machine.yaml";
 
 /// Says where the server is and what to try next: to people on a terminal, as log lines otherwise, and as data to
 /// callers that asked for JSON.
-pub(super) fn show(
-    url: &str,
-    store: &StoreAddress,
-    demo: Option<&Demo>,
-    output: Output,
-) -> anyhow::Result<()> {
+pub(super) fn show(url: &str, store: &StoreAddress, demo: Option<&Demo>, output: Output) -> anyhow::Result<()> {
     let store = store.to_string();
     if output == Output::Json {
         output::data(&json!({"address": url, "store": store}).to_string())?;

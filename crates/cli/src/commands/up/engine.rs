@@ -53,7 +53,9 @@ pub(in crate::commands) fn start(parts: Parts) -> Result<Engine, Failure> {
             let mut options = member::Options::new(id, advertise, env!("CARGO_PKG_VERSION"), token());
             options.place = place;
             let builder = builder.member(options, nodes);
-            client.into_iter().fold(builder, |builder, client| builder.peers(Arc::new(HttpPeers::new(client))))
+            client.into_iter().fold(builder, |builder, client| {
+                builder.peers(Arc::new(HttpPeers::new(client)))
+            })
         }
         None => builder,
     };

@@ -287,7 +287,12 @@ async fn serve(
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
     accompany(clock, heads, engine.handle());
     let demo = demo(purposed.purpose, &engine, server.address()).await?;
-    banner::show(&format!("{scheme}://{}", server.address()), &address, demo.as_ref(), output)?;
+    banner::show(
+        &format!("{scheme}://{}", server.address()),
+        &address,
+        demo.as_ref(),
+        output,
+    )?;
     let (stop, stopped) = oneshot::channel::<()>();
     // Dropping the sender means the same.
     let serving = tokio::spawn(server.run(async { drop(stopped.await) }));

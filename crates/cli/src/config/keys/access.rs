@@ -65,7 +65,9 @@ pub(super) static KEYS: &[Key] = &[
         variable: "SPRAG_LISTEN_TLS_CLIENTS",
         shape: Shape::Word(&["required", "optional"]),
         default: None,
-        about: &["`required`, the default: nobody is let in without such a certificate. `optional`: only nodes must show one."],
+        about: &[
+            "`required`, the default: nobody is let in without such a certificate. `optional`: only nodes must show one.",
+        ],
     },
     Key {
         section: "nodes",

@@ -52,7 +52,10 @@ fn check_audience(claims: &Map<String, Value>, options: &Options) -> Result<(), 
 }
 
 fn check_time(claims: &Map<String, Value>, now: Timestamp) -> Result<(), String> {
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds of a date have less than 53 bits")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds of a date have less than 53 bits"
+    )]
     let now = now.as_millis() as f64 / 1_000.0;
     match claims.get("exp").and_then(Value::as_f64) {
         Some(end) if now < end + LEEWAY_SECONDS => {}
@@ -92,7 +95,10 @@ fn roles(claims: &Map<String, Value>, options: &Options) -> Vec<Role> {
     let mut roles: Vec<Role> = if options.roles.is_empty() {
         given.iter().filter_map(|word| word.parse().ok()).collect()
     } else {
-        let mapped = options.roles.iter().filter(|(value, _)| given.contains(&value.as_str()));
+        let mapped = options
+            .roles
+            .iter()
+            .filter(|(value, _)| given.contains(&value.as_str()));
         mapped.map(|(_, role)| *role).collect()
     };
     roles.sort_unstable();

@@ -70,7 +70,8 @@ pub(super) enum Signature {
 impl<'t> Jwt<'t> {
     /// Takes a token apart; what is wrong with it otherwise.
     pub(super) fn parse(text: &'t str) -> Result<Self, String> {
-        let no_token = || "the text in `Authorization` is neither a token of this server nor one of its issuer".to_owned();
+        let no_token =
+            || "the text in `Authorization` is neither a token of this server nor one of its issuer".to_owned();
         let (signed, signature) = text.rsplit_once('.').ok_or_else(no_token)?;
         let (header, claims) = signed.split_once('.').ok_or_else(no_token)?;
         let header: Header = json(header).ok_or_else(no_token)?;

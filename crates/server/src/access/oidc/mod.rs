@@ -167,7 +167,9 @@ impl Oidc {
             return Err("its description has no `jwks_uri`".to_owned());
         };
         if is_readable(address) {
-            return Err(format!("others could change its keys on their way from `{address}`: it needs https"));
+            return Err(format!(
+                "others could change its keys on their way from `{address}`: it needs https"
+            ));
         }
         let keys = Keys::parse(&self.document(address).await?).filter(|keys| !keys.is_empty());
         keys.ok_or_else(|| format!("`{address}` has no key that this server can use"))
@@ -190,7 +192,11 @@ impl Oidc {
     }
 
     fn unreachable(&self, reason: &str) -> Problem {
-        let reason = if reason.is_empty() { "it was asked a moment ago" } else { reason };
+        let reason = if reason.is_empty() {
+            "it was asked a moment ago"
+        } else {
+            reason
+        };
         let detail = format!(
             "the keys of the OpenID provider `{}` are not known: {reason}; try again in a moment",
             self.options.issuer

@@ -136,7 +136,12 @@ fn what_needs_no_key_or_a_shared_secret_is_refused_before_any_key_is_looked_at()
         assert!(refused.contains(&format!("algorithm `{algorithm}`")), "{refused}");
     }
     let critical = json!({"alg": "ES256", "crit": ["exp"]});
-    assert!(Jwt::parse(&Signer::new().token(&critical, &good())).err().unwrap().contains("crit"));
+    assert!(
+        Jwt::parse(&Signer::new().token(&critical, &good()))
+            .err()
+            .unwrap()
+            .contains("crit")
+    );
     for text in ["", "a", "a.b", "a.b.c", "..", "e30.e30.", "🦀.e30.e30"] {
         assert!(Jwt::parse(text).err().unwrap().contains("neither"), "{text}");
     }
@@ -146,7 +151,10 @@ fn what_needs_no_key_or_a_shared_secret_is_refused_before_any_key_is_looked_at()
 fn claims_must_be_of_the_issuer_for_the_audience_and_valid_now() {
     let refused = |changes: Value| claims::caller(&with(&changes), &options(), now()).err();
     for (changes, says) in [
-        (json!({"iss": "https://evil.example"}), "issued by `https://evil.example`"),
+        (
+            json!({"iss": "https://evil.example"}),
+            "issued by `https://evil.example`",
+        ),
         (json!({"iss": "https://login.example.com/"}), "issued by"),
         (json!({"iss": null}), "no claim `iss`"),
         (json!({"aud": "other"}), "audience `sprag`"),
@@ -184,25 +192,45 @@ fn roles_come_from_the_claim_and_from_nothing_else() {
     assert_eq!(roles(json!({}), &plain), [Role::Operator]);
     assert_eq!(roles(json!({"roles": null}), &plain), []);
     assert_eq!(roles(json!({"roles": {"admin": true}}), &plain), []);
-    assert_eq!(roles(json!({"roles": "viewer approver viewer"}), &plain), [Role::Viewer, Role::Approver]);
+    assert_eq!(
+        roles(json!({"roles": "viewer approver viewer"}), &plain),
+        [Role::Viewer, Role::Approver]
+    );
     let nested = Options {
         role_claim: "realm_access.roles".to_owned(),
         ..options()
     };
-    assert_eq!(roles(json!({"realm_access": {"roles": ["author"]}}), &nested), [Role::Author]);
-    assert_eq!(roles(json!({"realm_access.roles": ["viewer"], "realm_access": {"roles": ["admin"]}}), &nested), [Role::Viewer]);
+    assert_eq!(
+        roles(json!({"realm_access": {"roles": ["author"]}}), &nested),
+        [Role::Author]
+    );
+    assert_eq!(
+        roles(
+            json!({"realm_access.roles": ["viewer"], "realm_access": {"roles": ["admin"]}}),
+            &nested
+        ),
+        [Role::Viewer]
+    );
     let mapped = Options {
         roles: vec![("ops".to_owned(), Role::Operator), ("ops".to_owned(), Role::Author)],
         ..options()
     };
-    assert_eq!(roles(json!({"roles": ["ops", "admin"]}), &mapped), [Role::Operator, Role::Author], "a word is no role then");
+    assert_eq!(
+        roles(json!({"roles": ["ops", "admin"]}), &mapped),
+        [Role::Operator, Role::Author],
+        "a word is no role then"
+    );
 }
 
 #[tokio::test]
 async fn known_keys_count_for_a_day_while_the_provider_cannot_be_reached() {
     // Nobody listens on port 1 of loopback.
     let issuer = "http://127.0.0.1:1".to_owned();
-    let oidc = Oidc::new(Options { issuer: issuer.clone(), ..options() }).unwrap();
+    let oidc = Oidc::new(Options {
+        issuer: issuer.clone(),
+        ..options()
+    })
+    .unwrap();
     let signer = Signer::new();
     let mut claims = good();
     claims["iss"] = json!(issuer);

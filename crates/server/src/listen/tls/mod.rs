@@ -10,6 +10,6 @@ mod server;
 
 pub use client::{Trust, client_config, is_readable};
 pub use files::{Error as TlsError, Pair};
-pub(crate) use loaded::{Look, Loaded, watch};
-pub(crate) use server::{HANDSHAKES_MAX, accept};
+pub(crate) use loaded::{Loaded, Look, watch};
 pub use server::{Clients, Tls};
+pub(crate) use server::{HANDSHAKES_MAX, accept};

@@ -8,22 +8,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ServerConfig;
 use rustls::server::WebPkiClientVerifier;
-use rustls::{InvalidMessage, ServerConfig};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::files::{self, Error, Pair};
 use super::loaded::Loaded;
+use crate::listen::deadline::Deadline;
 
 /// How long a handshake may take.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Handshakes in progress.
 pub(crate) const HANDSHAKES_MAX: usize = 512;
-/// The answer to a caller that does not encrypt.
-const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\ncontent-length: 49\r\n\r\n\
+/// The first byte of a handshake (RFC 8446, 5.1).
+const HANDSHAKE: u8 = 22;
+/// What is read of a caller that does not encrypt, in bytes.
+const PLAIN_BYTES_MAX: usize = 4_096;
+/// The answer to it.
+const PLAIN: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\ncontent-length: 49\r\n\r\n\
     this server speaks TLS: write https:// before it\n";
 
 /// How a server encrypts.
@@ -85,31 +91,20 @@ impl Tls {
 }
 
 /// A caller's handshake. One that speaks plain HTTP is told so.
-pub(crate) async fn accept<S>(config: Arc<ServerConfig>, stream: S) -> io::Result<TlsStream<S>>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+pub(crate) async fn accept(config: Arc<ServerConfig>, mut stream: Deadline) -> io::Result<TlsStream<Deadline>> {
     let accepting = async {
-        let accepted = TlsAcceptor::from(config).accept(stream).into_fallible().await;
-        let (error, mut stream) = match accepted {
-            Ok(stream) => return Ok(stream),
-            Err(failed) => failed,
-        };
-        if is_plain(&error) {
-            stream.write_all(PLAIN).await?;
-            stream.shutdown().await?;
+        if stream.first_byte().await?.is_none_or(|first| first == HANDSHAKE) {
+            return TlsAcceptor::from(config).accept(stream).await;
         }
-        Err(error)
+        // Taken before it is answered: a connection that is closed with something unread may lose its answer.
+        let _ = stream.read(&mut [0; PLAIN_BYTES_MAX]).await?;
+        stream.write_all(PLAIN).await?;
+        stream.shutdown().await?;
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the peer does not speak TLS",
+        ))
     };
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the handshake took too long");
     timeout(HANDSHAKE_MAX, accepting).await.map_err(late)?
-}
-
-/// Whether what came was no TLS at all.
-fn is_plain(error: &io::Error) -> bool {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-    matches!(
-        inner,
-        Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType))
-    )
 }
