@@ -112,7 +112,7 @@ fn what_the_provider_did_not_sign_for_this_server_and_for_now_is_refused() {
     let parts: Vec<&str> = good.split('.').collect();
     let forged = provider.sign(
         &json!({"alg": "none"}),
-        &with(&claims, "groups", json!(["sprag-operators"])),
+        &with(&claims, "groups", json!(["sprag-operators", "sprag-readers"])),
     );
     let forged = forged.split('.').nth(1).unwrap();
     for (token, says) in [

@@ -67,8 +67,14 @@ pub(crate) struct Oidc {
     pub(crate) options: Options,
     http: reqwest::Client,
     fetched: RwLock<Option<Fetched>>,
-    /// When the last fetch began. Whoever wants another one waits for it.
-    tried_at: Mutex<Option<u64>>,
+    /// The last fetch. Whoever wants another one waits for it.
+    tried: Mutex<Option<Tried>>,
+}
+
+/// When a fetch began, and what came of it.
+struct Tried {
+    at_micros: u64,
+    result: Result<(), String>,
 }
 
 impl Oidc {
@@ -89,21 +95,15 @@ impl Oidc {
             options,
             http,
             fetched: RwLock::default(),
-            tried_at: Mutex::default(),
+            tried: Mutex::default(),
         })
     }
 
     /// Fetches the keys again and again, until it is dropped.
     pub(crate) async fn keep(&self, engine: &Handle) {
         loop {
-            let pause = match self.fetch_at(engine.micros()).await {
-                Ok(()) => REFRESH_EVERY,
-                Err(reason) => {
-                    let issuer = &self.options.issuer;
-                    tracing::warn!(issuer, reason, "keys of the OpenID provider not fetched, trying again");
-                    RETRY_EVERY
-                }
-            };
+            let fetched = self.fetch_at(engine.micros()).await;
+            let pause = if fetched.is_ok() { REFRESH_EVERY } else { RETRY_EVERY };
             tokio::time::sleep(pause).await;
         }
     }
@@ -138,20 +138,33 @@ impl Oidc {
         fetched.as_ref().filter(counts).map(|fetched| Arc::clone(&fetched.keys))
     }
 
-    /// Fetches the keys, unless that was tried a moment ago.
+    /// Fetches the keys, unless that was tried a moment ago; says why they could not be fetched.
     async fn fetch_at(&self, micros: u64) -> Result<(), String> {
-        let mut tried_at = self.tried_at.lock().await;
-        if tried_at.is_some_and(|at| micros < at.saturating_add(PAUSE_MICROS)) {
-            return Ok(());
+        let mut tried = self.tried.lock().await;
+        if let Some(Tried { at_micros, result }) = &*tried
+            && micros < at_micros.saturating_add(PAUSE_MICROS)
+        {
+            return result.clone();
         }
-        *tried_at = Some(micros);
-        let keys = tokio::time::timeout(FETCH_MAX, self.fetch()).await;
-        let keys = keys.map_err(|_| "it did not answer in time".to_owned())??;
-        *self.fetched.write().unwrap_or_else(PoisonError::into_inner) = Some(Fetched {
-            keys: Arc::new(keys),
-            at_micros: micros,
+        let fetched = tokio::time::timeout(FETCH_MAX, self.fetch()).await;
+        let fetched = fetched.unwrap_or_else(|_| Err("it did not answer in time".to_owned()));
+        let result = fetched.map(|keys| {
+            let keys = Arc::new(keys);
+            let fetched = Fetched {
+                keys,
+                at_micros: micros,
+            };
+            *self.fetched.write().unwrap_or_else(PoisonError::into_inner) = Some(fetched);
         });
-        Ok(())
+        if let Err(reason) = &result {
+            let issuer = &self.options.issuer;
+            tracing::warn!(issuer, reason, "keys of the OpenID provider not fetched, trying again");
+        }
+        *tried = Some(Tried {
+            at_micros: micros,
+            result: result.clone(),
+        });
+        result
     }
 
     async fn fetch(&self) -> Result<Keys, String> {
@@ -192,11 +205,6 @@ impl Oidc {
     }
 
     fn unreachable(&self, reason: &str) -> Problem {
-        let reason = if reason.is_empty() {
-            "it was asked a moment ago"
-        } else {
-            reason
-        };
         let detail = format!(
             "the keys of the OpenID provider `{}` are not known: {reason}; try again in a moment",
             self.options.issuer
