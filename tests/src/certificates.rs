@@ -109,9 +109,12 @@ impl Authority {
         let builder = builder.map(|builder| builder.with_root_certificates(roots));
         let config = builder.and_then(|builder| match shows {
             None => Ok(builder.with_no_client_auth()),
-            Some(shown) => {
-                let key = PrivateKeyDer::from_pem_file(&shown.key);
-                builder.with_client_auth_cert(chain(&shown.certificate), key.unwrap_or_else(|error| panic!("{error}")))
+            Some(certified) => {
+                let key = PrivateKeyDer::from_pem_file(&certified.key);
+                builder.with_client_auth_cert(
+                    chain(&certified.certificate),
+                    key.unwrap_or_else(|error| panic!("{error}")),
+                )
             }
         });
         Arc::new(config.unwrap_or_else(|error| panic!("{error}")))
