@@ -20,11 +20,19 @@ pub(crate) struct Certificates {
         help = "Authorities of an https server, PEM\n[default: SPRAG_CA or those of the system]"
     )]
     ca: Option<PathBuf>,
-    /// Certificate to show it [default: SPRAG_CLIENT_CERT]
-    #[arg(long, value_name = "FILE", display_order = 803)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        display_order = 803,
+        help = "Certificate to show it [default: SPRAG_CLIENT_CERT]"
+    )]
     client_cert: Option<PathBuf>,
-    /// Key of this certificate [default: SPRAG_CLIENT_KEY]
-    #[arg(long, value_name = "FILE", display_order = 804)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        display_order = 804,
+        help = "Key of this certificate [default: SPRAG_CLIENT_KEY]"
+    )]
     client_key: Option<PathBuf>,
 }
 

@@ -13,9 +13,9 @@ pub(crate) struct Advertise {
 impl Advertise {
     /// Reads `HOST:PORT`, with or without `http://` or `https://` before it.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let schemes = ["http", "https"].into_iter();
-        let split = schemes.filter_map(|scheme| Some((scheme, text.strip_prefix(scheme)?.strip_prefix("://")?)));
-        let (scheme, rest) = split.last().map_or((None, text), |(scheme, rest)| (Some(scheme), rest));
+        let after = |scheme| Some((scheme, text.strip_prefix(scheme)?.strip_prefix("://")?));
+        let split = ["http", "https"].into_iter().find_map(after);
+        let (scheme, rest) = split.map_or((None, text), |(scheme, rest)| (Some(scheme), rest));
         let (host, port) = rest.strip_suffix('/').unwrap_or(rest).rsplit_once(':')?;
         let port = port.parse::<u16>().ok().filter(|port| *port > 0)?;
         let is_literal = |inner: &str| inner.parse::<std::net::Ipv6Addr>().is_ok();
