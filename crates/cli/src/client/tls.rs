@@ -24,14 +24,14 @@ pub(crate) struct Certificates {
         long,
         value_name = "FILE",
         display_order = 803,
-        help = "Certificate to show it [default: SPRAG_CLIENT_CERT]"
+        help = "Certificate to show it\n[default: SPRAG_CLIENT_CERT]"
     )]
     client_cert: Option<PathBuf>,
     #[arg(
         long,
         value_name = "FILE",
         display_order = 804,
-        help = "Key of this certificate [default: SPRAG_CLIENT_KEY]"
+        help = "Key of this certificate\n[default: SPRAG_CLIENT_KEY]"
     )]
     client_key: Option<PathBuf>,
 }

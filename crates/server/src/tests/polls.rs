@@ -13,7 +13,8 @@ use tokio::sync::{Notify, mpsc};
 use super::world::World;
 use crate::access::guard::Hosts;
 use crate::app::{App, Settings};
-use crate::nodes::polls;
+use crate::nodes::{NodeClient, polls};
+use crate::{PlainText, Trust};
 
 /// A node that answers a poll when it is told to, and tells which attempts it is given back.
 #[derive(Clone)]
@@ -79,6 +80,6 @@ fn settings() -> Settings {
         auth: crate::Auth::default(),
         oidc: None,
         asks_certificates: false,
-        nodes: None,
+        nodes: Some(NodeClient::new(&Trust::default(), PlainText::Refused).unwrap()),
     }
 }
