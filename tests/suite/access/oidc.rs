@@ -159,11 +159,10 @@ fn new_keys_of_the_provider_count_soon_and_known_ones_count_while_it_is_away() {
     provider.ask("/rig/rotate");
     let new = provider.signed_in("alex", AUDIENCE, "ES256");
     wait::until("the new keys", GUARD, || (read(&product, &new).0 == 200).then_some(()));
-    assert_eq!(
-        read(&product, &old).0,
-        401,
-        "keys that are no longer published do not count"
-    );
+    // Bad tokens of the wait before may have been many: then this one is told to wait first.
+    wait::until("the old keys to count no longer", GUARD, || {
+        (read(&product, &old).0 == 401).then_some(())
+    });
     drop(provider);
     assert_eq!(read(&product, &new).0, 200);
 }

@@ -69,7 +69,7 @@ impl Command {
 pub(crate) struct Supervisor {
     /// The server.
     #[arg(
-        help = "Server [default: SPRAG_SERVER, else port 7401 or 7400]",
+        help = "Server\n[default: SPRAG_SERVER, else port 7401 or 7400]",
         long,
         env = "SPRAG_SERVER",
         hide_env = true,

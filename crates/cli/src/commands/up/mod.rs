@@ -36,7 +36,7 @@ pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
 use crate::commands::supervise::{self, Alarms, ServicesSource};
-use crate::config::{Advertise, Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
+use crate::config::{Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 use crate::privacy;
@@ -132,13 +132,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let services = services.as_deref().map(|file| supervise::load(file, services_state));
     let services = services.transpose()?;
     if *check {
-        Access::check(settings.listen, &settings.auth, settings.tls.as_ref()).map_err(not_listening)?;
-        NodeClient::new(&settings.nodes, settings.auth.plain_text).map_err(not_listening)?;
-        let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
-        let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
-        compile_alerts(&settings.alerts, &Known(registry))?;
-        output::note("the configuration is valid");
-        return Ok(Exit::Done);
+        return judge(&settings);
     }
     if *demo {
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
@@ -166,6 +160,17 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);
     end
+}
+
+/// Checks what the settings say about files, secrets and alerts, without a server.
+fn judge(settings: &Settings) -> anyhow::Result<Exit> {
+    Access::check(settings.listen, &settings.auth, settings.tls.as_ref()).map_err(not_listening)?;
+    NodeClient::new(&settings.nodes, settings.auth.plain_text).map_err(not_listening)?;
+    let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
+    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
+    compile_alerts(&settings.alerts, &Known(registry))?;
+    output::note("the configuration is valid");
+    Ok(Exit::Done)
 }
 
 /// Threads that serve requests and run actions: half of the processors. The other half is for whom they all wait: the lane, the
@@ -233,29 +238,25 @@ async fn serve(
     purposed: Purposed,
     output: Output,
 ) -> anyhow::Result<Exit> {
+    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    let (advertise, hosts) = addressed(&settings, scheme, reserved.address());
+    let client = store.nodes.as_ref();
+    let client = client.map(|_| NodeClient::new(&settings.nodes, settings.auth.plain_text));
+    let client = client.transpose().map_err(not_listening)?;
+    let http = served(&settings, hosts, client.clone());
     let Settings {
         store: address,
-        listen,
-        hosts,
         auth,
-        tls,
-        nodes,
-        advertise,
-        shards: _,
-        body_bytes,
         runners,
         secrets,
         engine: mut options,
         alerts,
         heads,
         telemetry,
+        ..
     } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let (advertise, hosts) = addressed(advertise, hosts, scheme, reserved.address());
-    let client = store.nodes.as_ref().map(|_| NodeClient::new(&nodes, auth.plain_text));
-    let client = client.transpose().map_err(not_listening)?;
     let clock = Arc::clone(&store.clock);
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
@@ -273,26 +274,12 @@ async fn serve(
         client: client.clone(),
     };
     let engine = engine::start(parts)?;
-    let options = sprag_server::Options {
-        listen,
-        hosts,
-        body_bytes,
-        store: address.kind().to_owned(),
-        streams: sprag_server::STREAMS_MAX,
-        auth: auth.clone(),
-        tls,
-        nodes: client.clone(),
-    };
-    let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
+    let server = Server::on(reserved, http, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
     accompany(clock, heads, engine.handle());
     let demo = demo(purposed.purpose, &engine, server.address()).await?;
-    banner::show(
-        &format!("{scheme}://{}", server.address()),
-        &address,
-        demo.as_ref(),
-        output,
-    )?;
+    let url = format!("{scheme}://{}", server.address());
+    banner::show(&url, &address, demo.as_ref(), output)?;
     let (stop, stopped) = oneshot::channel::<()>();
     // Dropping the sender means the same.
     let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
@@ -332,17 +319,27 @@ fn export(
 }
 
 /// Where other nodes reach this one, and the names it answers to: that of its own address among them.
-fn addressed(
-    advertise: Option<Advertise>,
-    mut hosts: Vec<String>,
-    scheme: &str,
-    listens: SocketAddr,
-) -> (String, Vec<String>) {
-    let Some(advertise) = advertise else {
+fn addressed(settings: &Settings, scheme: &str, listens: SocketAddr) -> (String, Vec<String>) {
+    let mut hosts = settings.hosts.clone();
+    let Some(advertise) = &settings.advertise else {
         return (format!("{scheme}://{listens}"), hosts);
     };
     hosts.extend(advertise.name());
     (advertise.url(scheme), hosts)
+}
+
+/// The HTTP side of a server with these names.
+fn served(settings: &Settings, hosts: Vec<String>, nodes: Option<NodeClient>) -> sprag_server::Options {
+    sprag_server::Options {
+        listen: settings.listen,
+        hosts,
+        body_bytes: settings.body_bytes,
+        store: settings.store.kind().to_owned(),
+        streams: sprag_server::STREAMS_MAX,
+        auth: settings.auth.clone(),
+        tls: settings.tls.clone(),
+        nodes,
+    }
 }
 
 /// Why the server cannot listen: an address that is not allowed is a mistake in the configuration.
