@@ -20,7 +20,6 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use advertise::Advertise;
 pub(crate) use alerts::{Compiled as CompiledAlert, compile as compile_alerts};
 pub(crate) use environment::Environment;
 pub(crate) use exposure::{warn_about_config, warn_about_store};
