@@ -34,13 +34,14 @@ ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: metr
 help:
 	@sed -n '2,7p' Makefile
 
-# A C compiler (for the bundled SQLite) and util-linux (for tests that unshare mounts) are all that is needed beside Rust.
+# A C compiler (for the bundled SQLite), util-linux (for tests that unshare mounts) and openssl (for certificates of tests) are all
+# that is needed beside Rust.
 setup:
 	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup, see CONTRIBUTING.md" >&2; exit 1; }
-	@if ! command -v cc >/dev/null || ! command -v unshare >/dev/null; then \
+	@if ! command -v cc >/dev/null || ! command -v unshare >/dev/null || ! command -v openssl >/dev/null; then \
 	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update -qq && apt-get install -y -qq gcc libc6-dev util-linux >/dev/null; \
-	  else echo "a C compiler and util-linux are missing: install gcc and util-linux" >&2; exit 1; fi; \
+	    apt-get update -qq && apt-get install -y -qq gcc libc6-dev util-linux openssl >/dev/null; \
+	  else echo "a C compiler, util-linux or openssl is missing: install gcc, util-linux and openssl" >&2; exit 1; fi; \
 	fi
 
 # What tests drive besides Rust: each in a folder of its own, at the version that its file is named after.

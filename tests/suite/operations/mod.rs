@@ -174,7 +174,7 @@ impl Office {
     /// A client with somebody's token.
     pub(crate) fn client(&self, who: &str) -> Client {
         let product = self.product.as_ref().expect("a server");
-        product.client().with_token(&self.tokens[who])
+        product.client().showing(&self.tokens[who])
     }
 
     pub(crate) fn post(&self, who: &str, path: &str, body: &Value) -> Answer {

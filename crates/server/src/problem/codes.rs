@@ -29,6 +29,8 @@ sprag_engine::codes! {
     IdempotencyKeyInvalid = "idempotency-key-invalid";
     /// The server failed: a bug.
     InternalError = "internal-error";
+    /// The OpenID provider cannot be asked for its keys.
+    IssuerUnreachable = "issuer-unreachable";
     /// What a reader says it has seen last is not an event of the stream.
     LastEventIdInvalid = "last-event-id-invalid";
     /// The body has a media type that the route does not take.

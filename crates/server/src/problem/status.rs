@@ -88,7 +88,7 @@ impl HttpStatus for Code {
             Self::BodyInvalid | Self::HookUnmapped | Self::ServicesInvalid | Self::SimulationTooLarge => 422,
             Self::RateLimited => 429,
             Self::InternalError => 500,
-            Self::NotReady | Self::SupervisorStopped | Self::TooManyStreams => 503,
+            Self::IssuerUnreachable | Self::NotReady | Self::SupervisorStopped | Self::TooManyStreams => 503,
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) async fn serve(
     hosts: Arc<CheckHosts>,
     output: Output,
 ) -> anyhow::Result<Exit> {
-    settings.auth.check(listen).map_err(not_listening)?;
+    settings.auth.check(listen, None).map_err(not_listening)?;
     // Never the token of this process: whoever sends none has none.
     let client = client.with_token(None);
     match Agent::enter_or_answer(client.clone()).await {

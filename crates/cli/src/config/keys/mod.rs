@@ -1,5 +1,7 @@
 //! Every key of the configuration, with its type, its default and its meaning.
 
+mod access;
+
 use sprag_core::document::Shape;
 
 /// One key.
@@ -23,73 +25,12 @@ const TEXTS: Shape = Shape::List(&Shape::Text);
 const MEBIBYTES_64: u64 = 64 * 1024 * 1024;
 
 /// All of them, in the order in which they are printed.
-pub(super) static KEYS: &[Key] = &[
-    Key {
-        section: "listen",
-        name: "address",
-        variable: "SPRAG_LISTEN",
-        shape: Shape::Text,
-        default: Some("\"127.0.0.1:7400\""),
-        about: &["The address of the API. With port 0, the server uses a free port and prints it."],
-    },
-    Key {
-        section: "listen",
-        name: "hosts",
-        variable: "SPRAG_LISTEN_HOSTS",
-        shape: TEXTS,
-        default: Some("[]"),
-        about: &["Host names of the server, besides localhost and loopback addresses."],
-    },
-    optional(
-        ("listen", "advertise"),
-        "SPRAG_LISTEN_ADVERTISE",
-        Shape::Text,
-        &[
-            "The address for other nodes on the same database: `HOST:PORT`.",
-            "Default: the address of the API.",
-        ],
-    ),
-    Key {
-        section: "auth",
-        name: "mode",
-        variable: "SPRAG_AUTH",
-        shape: Shape::Word(&["off", "token"]),
-        default: Some("\"off\""),
-        about: &[
-            "Who may use the API. `off`: everybody who reaches it, so it listens on loopback only.",
-            "`token`: callers with a token; `sprag token create` creates one.",
-        ],
-    },
-    Key {
-        section: "auth",
-        name: "metrics",
-        variable: "SPRAG_AUTH_METRICS",
-        shape: Shape::Word(&["viewers", "everybody"]),
-        default: Some("\"viewers\""),
-        about: &["Who may read /metrics: tokens with the role viewer, or `everybody`."],
-    },
-    Key {
-        section: "auth",
-        name: "plainText",
-        variable: "SPRAG_AUTH_PLAIN_TEXT",
-        shape: Shape::Word(&["refuse", "accept"]),
-        default: Some("\"refuse\""),
-        about: &[
-            "`accept`: listen off loopback in a network that you trust. The server does not encrypt, so others",
-            "in it could read the tokens on their way.",
-        ],
-    },
-    Key {
-        section: "auth",
-        name: "requestsPerSecond",
-        variable: "SPRAG_AUTH_REQUESTS_PER_SECOND",
-        shape: Shape::Whole {
-            least: 1,
-            most: 1_000_000,
-        },
-        default: Some("20000"),
-        about: &["The requests a second that one token may send."],
-    },
+pub(super) fn all() -> impl Iterator<Item = &'static Key> {
+    access::KEYS.iter().chain(KEYS)
+}
+
+/// Those that are not about access.
+static KEYS: &[Key] = &[
     Key {
         section: "store",
         name: "url",
@@ -555,7 +496,7 @@ const fn limit(
 /// The sections, each once, in order.
 pub(super) fn sections() -> Vec<&'static str> {
     let mut sections: Vec<&str> = Vec::new();
-    for key in KEYS {
+    for key in all() {
         if !sections.contains(&key.section) {
             sections.push(key.section);
         }
@@ -577,7 +518,7 @@ pub(super) fn last(section: &str) -> &str {
 
 /// The keys of a section.
 pub(super) fn of(section: &str) -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(move |key| key.section == section)
+    all().filter(move |key| key.section == section)
 }
 
 /// How the value of a key without a default could look.
