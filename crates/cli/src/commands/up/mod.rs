@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// Address for other nodes [default: as --listen]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// Authentication: off, token or oidc [default: off]
+    /// Authentication: off, token or oidc{n}[default: off]
     #[arg(long, value_name = "MODE")]
     auth: Option<String>,
     /// Write the first admin token to this file,{n}not to the terminal
