@@ -5,6 +5,7 @@
 mod access;
 mod agents;
 mod api_call;
+mod approvals;
 mod audit;
 mod backup;
 mod canary;

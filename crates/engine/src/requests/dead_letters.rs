@@ -142,7 +142,8 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
     if action.status != Status::Dead {
         return Err(conflict(&action, "dead"));
     }
-    if plan_of(change.state, &action).is_some() {
+    if plan_of(&action).is_some() {
+        change.find_plan(&action);
         refuse_change(&action, retry)?;
         gate::refuse_at_the_gate(change, &action)?;
     }

@@ -340,11 +340,6 @@ impl Policy {
             Approvals::DeclaredOrRisk => plan.declared || plan.risk >= self.threshold,
         }
     }
-
-    /// The end of the time to decide about a plan.
-    pub fn decide_by(&self, plan: &PlanRisk) -> Option<Timestamp> {
-        Some(plan.proposed_at.plus(self.decide_within?))
-    }
 }
 
 impl PlanRisk {
@@ -377,7 +372,7 @@ impl Decisions {
             .ok()
             .and_then(|quorum| counted.get(quorum.checked_sub(1)?));
         let Some(last) = reached else {
-            let until = policy.decide_by(plan);
+            let until = self.decide_by(plan, &policy);
             if until.is_some_and(|until| around.now > until) {
                 return ApprovalVerdict::Expired;
             }
@@ -453,6 +448,13 @@ impl Decisions {
         then.fold(now.clone(), |policy, approval| policy.stricter(&approval.policy))
     }
 
+    /// The end of the time to decide. A revoked approval asks anew.
+    fn decide_by(&self, plan: &PlanRisk, policy: &Policy) -> Option<Timestamp> {
+        let revoked = self.revoked.as_ref().map(|refusal| refusal.at);
+        let asked = revoked.map_or(plan.proposed_at, |at| at.max(plan.proposed_at));
+        Some(asked.plus(policy.decide_within?))
+    }
+
     /// Approvals from before this instant do not count.
     fn since(&self) -> Timestamp {
         let revoked = self.revoked.as_ref().map(|refusal| refusal.at.plus(1));
@@ -462,7 +464,7 @@ impl Decisions {
     /// The approvals that count, one for each principal, the oldest first.
     fn counted(&self, plan: &PlanRisk, policy: &Policy, is_token_revoked: &dyn Fn(&str) -> bool) -> Vec<&Approval> {
         let since = self.since();
-        let until = policy.decide_by(plan);
+        let until = self.decide_by(plan, policy);
         let needed = policy.rules.of(plan.risk).role;
         let mut principals = BTreeSet::new();
         let counts = |approval: &&Approval| {

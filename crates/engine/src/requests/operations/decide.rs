@@ -168,7 +168,7 @@ fn approved(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusa
 }
 
 /// Writes a plan where it is.
-fn write(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
+pub(super) fn write(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
     if plan.is_of_action() || plan.has_started() {
         return with_execution(decider, plan, |_| {});
     }
@@ -259,12 +259,8 @@ impl Request for Reject {
 
 /// Writes a plan that is over, and ends what runs of it.
 pub(super) fn end(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
-    if plan.is_of_action() {
-        let action = plan.id.action();
-        return with_execution(decider, plan, move |change| gate::end_planned(change, Some(action)));
-    }
-    if plan.has_started() {
-        return with_execution(decider, plan, |change| gate::end_planned(change, None));
+    if plan.is_of_action() || plan.has_started() {
+        return with_execution(decider, plan.clone(), |change| gate::end_planned(change, &plan));
     }
     decider.put_plan(plan);
     Ok(())

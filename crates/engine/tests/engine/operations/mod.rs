@@ -1,5 +1,7 @@
 //! Operations: what nobody approved never runs, what was approved runs once, and what people decide counts once.
 
+mod actions;
+mod scopes;
 mod workflows;
 
 use std::sync::Arc;
