@@ -6,6 +6,7 @@ mod access;
 mod agent_example;
 mod agents;
 mod api_call;
+mod approvals;
 mod audit;
 mod backup;
 mod canary;

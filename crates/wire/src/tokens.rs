@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sprag_core::access::{Risk, Role, Scopes};
+use sprag_core::access::{Role, Scopes};
 use sprag_core::ids::TokenId;
+use sprag_core::operation::Risk;
 use sprag_core::time::Timestamp;
 
 /// The body of a new token.

@@ -235,13 +235,17 @@ impl<'p> Compiler<'p> {
         }
         action.insert("actionId".to_owned(), action_id.into());
         action.insert("triggerState".to_owned(), trigger.into());
+        action.insert("owner".to_owned(), step.secret_owner().into());
         if open
             .iter()
             .any(|open| open.starts_with("/action/") || open.starts_with("/params/"))
         {
             let params = self.escaped(&step.params.clone().into(), "/params", &open);
             action.insert("params".to_owned(), params);
-            action.insert("parameters".to_owned(), step.parameters.clone().into());
+            // The values of a machine's action are nobody's parameters.
+            if !step.parameters.is_empty() {
+                action.insert("parameters".to_owned(), step.parameters.clone().into());
+            }
             action.insert("secrets".to_owned(), json!(step.secrets));
             action.insert("now".to_owned(), self.plan.proposed_at.to_string().into());
         }

@@ -34,12 +34,12 @@ pub use definition::{
 };
 pub use parameters::{Parameter, ParameterFault, ParameterKind, Parameters};
 pub use plan::{
-    Approvals, Expanded, Plan, PlanChange, PlanError, PlanFacts, PlanOptions, PlanStep, STEPS_MAX, StepAction, build,
-    compare, propose,
+    Approvals, Expanded, Plan, PlanChange, PlanError, PlanFacts, PlanHead, PlanOptions, PlanStep, STEPS_MAX,
+    StepAction, TriggeredAction, build, compare, machine_principal, propose,
 };
 pub use proposal::{Proposal, Urgency, Work};
 pub use read::{CatalogFile, StoredDocumentError, read_catalog, read_catalog_value, read_stored};
-pub use risk::Risk;
+pub use risk::{RISKS, Risk};
 pub use status::{IllegalWorkflowMove, WorkflowStatus};
 pub use step_params::{Bound, StepParams};
 

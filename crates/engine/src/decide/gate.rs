@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use sprag_core::action::{Action, Status};
+use sprag_core::action::error::kind;
+use sprag_core::action::{Action, ActionError, CancelledBy, Status};
 use sprag_core::ids::WorkflowId;
 use sprag_core::operation::approval::ApprovalVerdict;
 use sprag_core::operation::{StepPhase, WorkflowPhase, WorkflowStatus, is_compensation};
@@ -15,6 +16,7 @@ use sprag_store::records::ExecutionStatus;
 use super::ExecutionChange;
 use super::convert::Entry;
 use super::plans::{PlanState, plan_of};
+use super::state::ExecutionState;
 use crate::requests::{Code, Refusal};
 
 /// What the gate says of an action.
@@ -32,7 +34,7 @@ pub(crate) enum Passage {
 
 /// Whether an action may run now, as far as people must approve it.
 pub(crate) fn passage(change: &ExecutionChange<'_, '_>, action: &Action) -> Passage {
-    let Some(id) = plan_of(change.state, action) else {
+    let Some(id) = plan_of(action) else {
         return Passage::Open;
     };
     let Some(plan) = change.state.plans.get(&id) else {
@@ -63,13 +65,24 @@ pub(crate) fn is_stopped_at_the_gate(change: &mut ExecutionChange<'_, '_>, actio
     }
     change.known().queue.give_back(action.id);
     change.batch().set_aside(Arc::clone(action));
-    let plan = plan_of(change.state, action).and_then(|id| change.state.plans.get(&id).cloned());
+    let plan = plan_of(action).and_then(|id| change.state.plans.get(&id).cloned());
     match (passage, plan) {
         (Passage::Late, Some(plan)) => expire(change, plan),
         (Passage::Waits, Some(plan)) if plan.status == WorkflowStatus::InProgress => wait_for_approval(change, plan),
         _ => {}
     }
     true
+}
+
+/// Whether people have not approved an action yet, and no attempt of it was made: it is not due before.
+pub(crate) fn is_undecided(state: &ExecutionState, action: &Action) -> bool {
+    let plan = action
+        .body
+        .approval
+        .then(|| state.plans.get(&action.id.into()))
+        .flatten();
+    let waits = plan.is_some_and(|plan| plan.status == WorkflowStatus::AwaitingApproval);
+    waits && action.body.attempts.is_empty()
 }
 
 /// Refuses what somebody wants of an action that the gate stops.
@@ -95,16 +108,14 @@ pub(crate) fn refuse_at_the_gate(change: &ExecutionChange<'_, '_>, action: &Acti
 /// A plan that runs needs a decision again. Its queued actions leave their queues.
 pub(crate) fn wait_for_approval(change: &mut ExecutionChange<'_, '_>, mut plan: PlanState) {
     let now = change.now();
-    if plan.become_status(WorkflowStatus::AwaitingApproval, now).is_err() {
+    if !plan.status.may_become(WorkflowStatus::AwaitingApproval) {
         return;
     }
-    plan.decided.asked_again_at = Some(now);
-    let within = change.decider.rules.approval.decide_within;
-    plan.decide_by = within.map(|within| now.plus(within));
+    plan.ask_for_approval(&change.decider.rules.approval, now);
     let held: Vec<Arc<Action>> = change
         .state
         .queued()
-        .filter(|action| needs(change, plan.id, action))
+        .filter(|action| needs(plan.id, action))
         .cloned()
         .collect();
     for action in held {
@@ -115,8 +126,8 @@ pub(crate) fn wait_for_approval(change: &mut ExecutionChange<'_, '_>, mut plan: 
 }
 
 /// Whether an action runs under this plan.
-fn needs(change: &ExecutionChange<'_, '_>, plan: WorkflowId, action: &Action) -> bool {
-    plan_of(change.state, action) == Some(plan)
+fn needs(plan: WorkflowId, action: &Action) -> bool {
+    plan_of(action) == Some(plan)
 }
 
 /// Queued actions of an approved plan join their queues.
@@ -127,7 +138,7 @@ pub(crate) fn let_through(change: &mut ExecutionChange<'_, '_>, plan: WorkflowId
     let free: Vec<Arc<Action>> = change
         .state
         .queued()
-        .filter(|action| needs(change, plan, action))
+        .filter(|action| needs(plan, action))
         .cloned()
         .collect();
     for action in free {
@@ -141,25 +152,49 @@ pub(crate) fn expire(change: &mut ExecutionChange<'_, '_>, mut plan: PlanState) 
     if plan.become_status(WorkflowStatus::Expired, change.now()).is_err() {
         return;
     }
-    let action = plan.is_of_action().then(|| plan.id.action());
-    change.put_plan(plan);
-    end_planned(change, action);
+    change.put_plan(plan.clone());
+    end_planned(change, &plan);
 }
 
-/// Ends what runs of a plan: its execution, or the one action that it is about.
-pub(crate) fn end_planned(change: &mut ExecutionChange<'_, '_>, action: Option<sprag_core::ids::ActionId>) {
-    match action {
-        Some(action) => {
-            let end = change.cancel_one(action, sprag_core::action::CancelledBy::Person);
-            if let Some(end) = end {
-                change.feed_end(end);
-            }
+/// Ends what runs of a plan that is over: its execution, or the one action that it is about.
+pub(crate) fn end_planned(change: &mut ExecutionChange<'_, '_>, plan: &PlanState) {
+    if plan.is_of_action() {
+        end_action(change, plan);
+    } else if change.state.head.status.is_open() {
+        change.record(&Entry::Cancelled);
+        change.close(ExecutionStatus::Cancelled);
+    }
+}
+
+/// Ends the action that a plan is about. Its machine hears of it as of an action that a person cancelled, with why.
+fn end_action(change: &mut ExecutionChange<'_, '_>, plan: &PlanState) {
+    // Its end is input, and due timers come before any: they may end it themselves.
+    change.fire_due();
+    let id = plan.id.action();
+    if let (Some(error), Some(action)) = (error_of(plan), change.state.actions.get_mut(&id)) {
+        Arc::make_mut(action).body.last_error = Some(error);
+    }
+    let end = change.cancel_one(id, CancelledBy::Person);
+    if let Some(end) = end.filter(|end| !change.is_superseded(end)) {
+        change.feed_end(end);
+    }
+}
+
+/// Why an action ended with its plan.
+fn error_of(plan: &PlanState) -> Option<ActionError> {
+    match (plan.status, &plan.decided.decisions.rejected) {
+        (WorkflowStatus::Rejected, Some(refusal)) => {
+            let why = refusal.comment.as_deref().unwrap_or_default();
+            Some(ActionError::new(
+                kind::REJECTED,
+                format!("`{}` rejected it: {why}", refusal.by),
+            ))
         }
-        None if change.state.head.status.is_open() => {
-            change.record(&Entry::Cancelled);
-            change.close(ExecutionStatus::Cancelled);
-        }
-        None => {}
+        (WorkflowStatus::Expired, _) => Some(ActionError::new(
+            kind::EXPIRED,
+            "the time to approve it, or to begin, is over",
+        )),
+        _ => None,
     }
 }
 
@@ -187,6 +222,9 @@ pub(crate) fn follow_plans(change: &mut ExecutionChange<'_, '_>) {
             }
         }
     }
+    // A plan of an action is kept as long as that is open.
+    let ExecutionState { plans, actions, .. } = &mut *change.state;
+    plans.retain(|id, plan| !plan.is_of_action() || actions.contains_key(&id.action()));
 }
 
 /// How a workflow stands, by its machine.
@@ -231,5 +269,8 @@ fn status_of_action(change: &ExecutionChange<'_, '_>, plan: &PlanState) -> Workf
 /// When a step was due that was put off: its time to begin counts from there.
 fn put_off(plan: &PlanState, action: &Action) -> Option<Timestamp> {
     let step = plan.plan.step(&action.action_id)?;
+    if plan.is_of_action() {
+        return step.scheduled_at;
+    }
     (step.delay.is_some() || step.scheduled_at.is_some()).then_some(action.created_at)
 }

@@ -32,6 +32,7 @@ mod shards;
 pub(crate) mod state;
 mod traced;
 mod triggers;
+pub(crate) mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -80,7 +81,7 @@ pub(crate) use self::shards::Shards;
 pub use self::shards::Tenure;
 use self::state::ExecutionState;
 pub use self::traced::{AttemptEnded, ExecutionClosed, StepTaken, Traced};
-pub(crate) use self::triggers::{own_limits, wait_millis};
+pub(crate) use self::triggers::{limit_uses, own_limits, wait_millis};
 
 /// What a lane knows in memory: derived from the store, and changed by decisions.
 #[derive(Debug)]

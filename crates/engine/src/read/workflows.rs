@@ -20,7 +20,7 @@ use super::handle::ReadHandle;
 use super::open::whole;
 use crate::decide::plans::PlanState;
 use crate::engine::operations::OperationsHandle;
-use crate::read::view::ActionView;
+use crate::read::view::{self, ActionView};
 use crate::requests::operations::RESUMED_MAX;
 use crate::requests::{Code, Refusal};
 
@@ -91,7 +91,7 @@ impl OperationsHandle<'_> {
             .reads()
             .query(ReadKind::Point, move |reader| {
                 let Some(row) = reader.plan(id)? else { return Ok(None) };
-                let plan = state_of(row)?;
+                let plan = plan_from(row)?;
                 let last = last_run(reader, &plan)?;
                 let changes = last.as_ref().map(|last| compare(&last.plan, &plan.plan));
                 Ok(Some(wire::WorkflowPlan {
@@ -179,7 +179,7 @@ impl OperationsHandle<'_> {
 }
 
 fn workflow_view(handle: &ReadHandle, reader: &dyn Reader, row: records::Plan) -> Result<wire::Workflow, Error> {
-    let plan = state_of(row)?;
+    let plan = plan_from(row)?;
     let execution = if plan.is_of_action() {
         let action = reader.action(plan.id.action())?;
         action.map(|action| action.execution)
@@ -275,7 +275,7 @@ fn is_undecided(plan: &PlanState) -> bool {
 /// What a step that has begun waits for: where it is queued, a person may be why.
 fn step_waiting(handle: &ReadHandle, plan: &PlanState, view: &ActionView) -> Waiting {
     if view.waiting.is_for_permit() && !is_approved(handle, plan) {
-        for_approval(plan)
+        view::for_approval(plan)
     } else {
         view.waiting.clone()
     }
@@ -292,7 +292,7 @@ fn unknown(id: WorkflowId) -> Refusal {
     Refusal::new(Code::WorkflowUnknown, format!("there is no workflow `{id}`"))
 }
 
-fn state_of(row: records::Plan) -> Result<PlanState, Error> {
+pub(super) fn plan_from(row: records::Plan) -> Result<PlanState, Error> {
     PlanState::read(row).map_err(|error| Error::Unreadable {
         detail: error.to_string(),
     })
@@ -322,8 +322,8 @@ fn last_run(reader: &dyn Reader, plan: &PlanState) -> Result<Option<PlanState>, 
         ..PlanQuery::default()
     };
     for row in reader.plans(&query)?.rows {
-        let before = state_of(row)?;
-        if before.has_started() {
+        let before = plan_from(row)?;
+        if before.has_run() {
             return Ok(Some(before));
         }
     }
@@ -432,7 +432,7 @@ fn not_begun(plan: &PlanState, step: &PlanStep, ran: &Ran) -> Waiting {
         until,
     };
     match plan.status {
-        WorkflowStatus::Pending | WorkflowStatus::AwaitingApproval => for_approval(plan),
+        WorkflowStatus::Pending | WorkflowStatus::AwaitingApproval => view::for_approval(plan),
         WorkflowStatus::InProgress | WorkflowStatus::Failed => match StepPhase::of(&step.name, &ran.configuration) {
             Some(StepPhase::Scheduled | StepPhase::Delayed) => {
                 waiting(WaitingFor::Timer, step.name.clone(), step.scheduled_at)
@@ -443,15 +443,6 @@ fn not_begun(plan: &PlanState, step: &PlanStep, ran: &Ran) -> Waiting {
         WorkflowStatus::Completed | WorkflowStatus::Cancelled | WorkflowStatus::Rejected | WorkflowStatus::Expired => {
             Waiting::Done
         }
-    }
-}
-
-fn for_approval(plan: &PlanState) -> Waiting {
-    Waiting::Waiting {
-        reason: WaitingFor::Approval,
-        object: plan.id.to_string(),
-        since: plan.updated_at,
-        until: plan.decide_by,
     }
 }
 

@@ -144,7 +144,8 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
     if action.status != Status::Dead {
         return Err(conflict(&action, "dead"));
     }
-    if let Some(plan) = plan_of(change.state, &action) {
+    if let Some(plan) = plan_of(&action) {
+        change.find_plan(&action);
         refuse_change(&action, retry)?;
         gate::refuse_at_the_gate(change, &action)?;
         let plan = change

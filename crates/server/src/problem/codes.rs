@@ -63,8 +63,6 @@ sprag_engine::codes! {
     SupervisorStopped = "supervisor-stopped";
     /// The simulation says more, or takes longer, than it may.
     SimulationTooLarge = "simulation-too-large";
-    /// The scope of the token does not cover what the request is about.
-    ScopeMissing = "scope-missing";
     /// The token is not one of this server's, or no longer.
     TokenInvalid = "token-invalid";
     /// The request carries no token.

@@ -70,7 +70,7 @@ impl Agent {
 
 /// Where a risk stands among all; one that this version does not know is above all.
 fn risk_rank(word: &str) -> usize {
-    let known = sprag_core::access::Risk::ALL;
+    let known = sprag_core::operation::Risk::ALL;
     known.iter().position(|risk| risk.word() == word).unwrap_or(known.len())
 }
 

@@ -138,6 +138,15 @@ fn a_kind_needs_its_keys_and_refuses_those_of_others() {
 }
 
 #[test]
+fn nobody_writes_the_tags_by_which_switches_find_operations() {
+    let found = wrong("operation: a\ntags: [ok, 'subject:redis']\naction: { type: noop }\n");
+    assert_eq!(
+        found,
+        ["2:12 reserved-tag: the tag `subject:redis` begins with `subject:`, which Sprag writes itself"]
+    );
+}
+
+#[test]
 fn a_version_that_is_weaker_than_the_one_before_is_known() {
     let of = |risk: &str, approval: bool, seconds: u32| {
         operation(&format!(

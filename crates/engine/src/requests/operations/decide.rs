@@ -81,7 +81,7 @@ impl Request for Approve {
         let mut plan = decider.plan(self.id)?;
         if plan.status == WorkflowStatus::Failed {
             // It waits for nobody, so no time to decide has begun before.
-            plan.decided.asked_again_at = Some(decider.now());
+            plan.decided.asked_at = Some(decider.now());
         }
         let admitted = admit(decider, &plan, self);
         match plan.status {
@@ -170,7 +170,7 @@ fn approved(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusa
 }
 
 /// Writes a plan where it is.
-fn write(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
+pub(super) fn write(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
     if plan.is_of_action() || plan.has_started() {
         return with_execution(decider, plan, |_| {});
     }
@@ -261,12 +261,8 @@ impl Request for Reject {
 
 /// Writes a plan that is over, and ends what runs of it.
 pub(super) fn end(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
-    if plan.is_of_action() {
-        let action = plan.id.action();
-        return with_execution(decider, plan, move |change| gate::end_planned(change, Some(action)));
-    }
-    if plan.has_started() {
-        return with_execution(decider, plan, |change| gate::end_planned(change, None));
+    if plan.is_of_action() || plan.has_started() {
+        return with_execution(decider, plan.clone(), |change| gate::end_planned(change, &plan));
     }
     decider.put_plan(plan);
     Ok(())

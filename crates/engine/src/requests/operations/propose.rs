@@ -15,7 +15,7 @@ use super::super::{Code, Refusal, Request, Route, Subject};
 use super::apply::{known, refuse_findings};
 use super::checks::{is_only_proposer, refuse_checks};
 use super::start::run;
-use super::{WorkflowChanged, conflict, is_undecided, needs_role};
+use super::{WorkflowChanged, conflict, is_undecided, needs_role, refuse_beyond_scope};
 use crate::decide::plans::PlanState;
 use crate::decide::{Decider, Reads};
 
@@ -65,6 +65,8 @@ impl Request for Propose {
         needs_role(&self.caller, Role::Proposer)?;
         let id = decider.at.mint.workflow(Slot::default());
         let plan = plan(decider, id, self)?;
+        refuse_beyond_scope(&plan, &self.caller)?;
+        refuse_risk(&plan, &self.caller)?;
         refuse_urgent(&plan, &self.caller)?;
         let plan = PlanState::new(id, plan, decider.now());
         refuse_checks(decider, &plan, self)?;
@@ -154,6 +156,18 @@ fn plan(decider: &Decider<'_>, id: WorkflowId, propose: &Propose) -> Result<Plan
     Ok(plan)
 }
 
+/// The risk of a plan is the highest of its steps and compensations.
+pub(super) fn refuse_risk(plan: &Plan, caller: &Caller) -> Result<(), Refusal> {
+    let Some(most) = caller.max_risk.filter(|most| plan.risk_level > *most) else {
+        return Ok(());
+    };
+    let (by, risk) = (&caller.principal, plan.risk_level);
+    let detail = format!(
+        "the token of `{by}` has `maxRisk: {most}`, and the plan has risk `{risk}`; use a token that covers it"
+    );
+    Err(Refusal::new(Code::ScopeMissing, detail))
+}
+
 /// Who may only propose cannot say that it is urgent.
 fn refuse_urgent(plan: &Plan, caller: &Caller) -> Result<(), Refusal> {
     if plan.urgency != Urgency::Now || !is_only_proposer(caller) {
@@ -196,13 +210,12 @@ fn refuse_flood(decider: &Decider<'_>, caller: &Caller, superseded: Option<&Plan
 }
 
 /// A new plan waits for a person, or runs.
-fn accept(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusal> {
+pub(super) fn accept(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusal> {
     let (policy, now) = (decider.rules.approval.clone(), decider.now());
     if plan.verdict(&policy, &decider.known.control.tokens, now, None) == ApprovalVerdict::NotNeeded {
         return run(decider, plan);
     }
-    plan.status = WorkflowStatus::AwaitingApproval;
-    plan.decide_by = policy.decide_within.map(|within| now.plus(within));
+    plan.ask_for_approval(&policy, now);
     decider.put_plan(plan);
     Ok(())
 }

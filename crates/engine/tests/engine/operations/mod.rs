@@ -1,6 +1,8 @@
 //! Operations: what nobody approved never runs, what was approved runs once, and what people decide counts once.
 
+mod actions;
 mod lost;
+mod scopes;
 mod workflows;
 
 use std::sync::Arc;

@@ -75,6 +75,7 @@ const BY_HAND: &str = "
     operator    POST    /v1/messages
     operator    POST    /v1/executions/{id}/messages
     operator    POST    /v1/executions/{id}/cancel
+    operator    POST    /v1/executions/{id}/compensate
     operator    POST    /v1/executions/{id}/pause
     operator    POST    /v1/executions/{id}/resume
     operator    POST    /v1/executions/{id}/migrate
