@@ -1,6 +1,6 @@
 //! Every key of the configuration, with its type, its default and its meaning.
 
-use sprag_core::document::Shape;
+use sprag_core::document::Shape::{self, Flag, List, Open, Text, Whole, Word};
 
 /// One key.
 #[derive(Debug)]
@@ -19,545 +19,206 @@ pub(super) struct Key {
     pub(super) about: &'static [&'static str],
 }
 
-const TEXTS: Shape = Shape::List(&Shape::Text);
+const TEXTS: Shape = List(&Text);
 const MEBIBYTES_64: u64 = 64 * 1024 * 1024;
 
+/// Keys by their sections, each with its variable, shape, default and lines about it.
+macro_rules! keys {
+    ($($section:literal {
+        $($name:literal or $variable:literal: $shape:expr, $default:expr => $($about:literal),+;)+
+    })+) => {
+        &[$($(Key {
+            section: $section,
+            name: $name,
+            variable: $variable,
+            shape: $shape,
+            default: $default,
+            about: &[$($about),+],
+        }),+),+]
+    };
+}
+
 /// All of them, in the order in which they are printed.
-pub(super) static KEYS: &[Key] = &[
-    Key {
-        section: "listen",
-        name: "address",
-        variable: "SPRAG_LISTEN",
-        shape: Shape::Text,
-        default: Some("\"127.0.0.1:7400\""),
-        about: &["The address of the API. With port 0, the server uses a free port and prints it."],
-    },
-    Key {
-        section: "listen",
-        name: "hosts",
-        variable: "SPRAG_LISTEN_HOSTS",
-        shape: TEXTS,
-        default: Some("[]"),
-        about: &["Host names of the server, besides localhost and loopback addresses."],
-    },
-    Key {
-        section: "listen",
-        name: "advertise",
-        variable: "SPRAG_LISTEN_ADVERTISE",
-        shape: Shape::Text,
-        default: None,
-        about: &[
-            "The address for other nodes on the same database: `HOST:PORT`.",
-            "Default: the address of the API.",
-        ],
-    },
-    Key {
-        section: "auth",
-        name: "mode",
-        variable: "SPRAG_AUTH",
-        shape: Shape::Word(&["off", "token"]),
-        default: Some("\"off\""),
-        about: &[
-            "Who may use the API. `off`: everybody who reaches it, so it listens on loopback only.",
-            "`token`: callers with a token; `sprag token create` creates one.",
-        ],
-    },
-    Key {
-        section: "auth",
-        name: "metrics",
-        variable: "SPRAG_AUTH_METRICS",
-        shape: Shape::Word(&["viewers", "everybody"]),
-        default: Some("\"viewers\""),
-        about: &["Who may read /metrics: tokens with the role viewer, or `everybody`."],
-    },
-    Key {
-        section: "auth",
-        name: "plainText",
-        variable: "SPRAG_AUTH_PLAIN_TEXT",
-        shape: Shape::Word(&["refuse", "accept"]),
-        default: Some("\"refuse\""),
-        about: &[
-            "`accept`: listen off loopback in a network that you trust. The server does not encrypt, so others",
-            "in it could read the tokens on their way.",
-        ],
-    },
-    Key {
-        section: "auth",
-        name: "requestsPerSecond",
-        variable: "SPRAG_AUTH_REQUESTS_PER_SECOND",
-        shape: Shape::Whole {
-            least: 1,
-            most: 1_000_000,
-        },
-        default: Some("20000"),
-        about: &["The requests a second that one token may send."],
-    },
-    Key {
-        section: "store",
-        name: "url",
-        variable: "SPRAG_STORE",
-        shape: Shape::Text,
-        default: Some("\"sqlite:./sprag.db\""),
-        about: &[
-            "The store: `sqlite:PATH`, a file on a local disk,",
-            "or `postgres://USER@HOST/DATABASE`.",
-        ],
-    },
-    Key {
-        section: "store",
-        name: "shards",
-        variable: "SPRAG_STORE_SHARDS",
-        shape: Shape::Whole { least: 1, most: 4_096 },
-        default: Some("64"),
-        about: &[
-            "The number of shards of a new PostgreSQL database, which nodes share among themselves.",
-            "An existing database keeps its number; a file has one shard.",
-        ],
-    },
-    Key {
-        section: "outbound",
-        name: "allow",
-        variable: "SPRAG_OUTBOUND_ALLOW",
-        shape: TEXTS,
-        default: Some("[]"),
-        about: &[
-            "Private, loopback or link-local networks and hosts that machines may reach:",
-            "`[\"127.0.0.0/8\", \"10.1.0.0/16\", \"crm.internal\"]`.",
-        ],
-    },
-    Key {
-        section: "exec",
-        name: "allow",
-        variable: "SPRAG_EXEC_ALLOW",
-        shape: TEXTS,
-        default: Some("[]"),
-        about: &["Programs that `exec` actions may run: `[\"/usr/bin/rsync\"]`. No other program runs."],
-    },
-    Key {
-        section: "exec",
-        name: "env",
-        variable: "SPRAG_EXEC_ENV",
-        shape: TEXTS,
-        default: Some("[]"),
-        about: &[
-            "Environment variables that `exec` actions may set: `[\"LANG\", \"REPORT_DAY\"]`.",
-            "You cannot list variables that make programs run other code (PATH, LD_PRELOAD, BASH_ENV, ...).",
-        ],
-    },
-    Key {
-        section: "exec",
-        name: "user",
-        variable: "SPRAG_EXEC_USER",
-        shape: Shape::Text,
-        default: None,
-        about: &[
-            "The user that runs these programs, in its own group only. The server must run as root.",
-            "Default: the server's own user.",
-        ],
-    },
-    Key {
-        section: "secrets",
-        name: "providers",
-        variable: "SPRAG_SECRETS_PROVIDERS",
-        shape: Shape::List(&Shape::Word(&["env", "file", "vault"])),
-        default: Some("[\"env\"]"),
-        about: &[
-            "The providers of `secrets.NAME`, in the order in which Sprag asks them: `env` is SPRAG_SECRET_NAME,",
-            "`file` is the content of `<dir>/NAME`, `vault` is the key NAME at the path of [secrets.vault].",
-        ],
-    },
-    Key {
-        section: "secrets",
-        name: "dir",
-        variable: "SPRAG_SECRETS_DIR",
-        shape: Shape::Text,
-        default: None,
-        about: &["The directory of the provider `file`."],
-    },
-    Key {
-        section: "secrets",
-        name: "allow",
-        variable: "SPRAG_SECRETS_ALLOW",
-        shape: TEXTS,
-        default: None,
-        about: &[
-            "Which machines may use which secrets: `[\"billing=stripe_key\", \"order_*=courier_*\"]`.",
-            "`*` at the end matches any ending. Default: every machine may use every secret.",
-        ],
-    },
-    provider(
-        ("secrets.vault", "address"),
-        "SPRAG_SECRETS_VAULT_ADDRESS",
-        Shape::Text,
-        &["The address of the Vault: `https://vault.example.com:8200`."],
-    ),
-    provider(
-        ("secrets.vault", "mount"),
-        "SPRAG_SECRETS_VAULT_MOUNT",
-        Shape::Text,
-        &["The mount of its key-value engine, version 2. Default: `secret`."],
-    ),
-    provider(
-        ("secrets.vault", "path"),
-        "SPRAG_SECRETS_VAULT_PATH",
-        Shape::Text,
-        &["The path that holds the secrets as keys: `apps/sprag`."],
-    ),
-    provider(
-        ("secrets.vault", "token"),
-        "SPRAG_SECRETS_VAULT_TOKEN",
-        Shape::Text,
-        &["The token. Default: the environment variable VAULT_TOKEN."],
-    ),
-    provider(
-        ("secrets.vault", "namespace"),
-        "SPRAG_SECRETS_VAULT_NAMESPACE",
-        Shape::Text,
-        &["The namespace, if the Vault has namespaces."],
-    ),
-    Key {
-        section: "retention",
-        name: "closedDays",
-        variable: "SPRAG_RETENTION_CLOSED_DAYS",
-        shape: Shape::Whole { least: 1, most: 36_500 },
-        default: None,
-        about: &[
-            "Delete closed executions that did not change for this many days, unless they have open actions",
-            "or dead letters. Default: keep them for ever.",
-        ],
-    },
-    Key {
-        section: "approval",
-        name: "mode",
-        variable: "SPRAG_APPROVAL_MODE",
-        shape: Shape::Word(&["declared-or-risk", "declared", "all"]),
-        default: Some("\"declared-or-risk\""),
-        about: &[
-            "Which plans need approval: those that an operation declares or whose risk reaches the threshold,",
-            "those that an operation declares, or all.",
-        ],
-    },
-    Key {
-        section: "approval",
-        name: "threshold",
-        variable: "SPRAG_APPROVAL_THRESHOLD",
-        shape: Shape::Word(&["low", "medium", "high", "critical"]),
-        default: Some("\"high\""),
-        about: &["The risk from which on a plan needs approval."],
-    },
-    Key {
-        section: "approval",
-        name: "quorum",
-        variable: "SPRAG_APPROVAL_QUORUM",
-        shape: Shape::Whole { least: 1, most: 10 },
-        default: Some("1"),
-        about: &["How many principals must approve a plan."],
-    },
-    Key {
-        section: "approval",
-        name: "selfApproval",
-        variable: "SPRAG_APPROVAL_SELF_APPROVAL",
-        shape: Shape::Flag,
-        default: Some("false"),
-        about: &["Whether a proposer may approve: for one person who tries Sprag alone."],
-    },
-    Key {
-        section: "approval",
-        name: "decideWithin",
-        variable: "SPRAG_APPROVAL_DECIDE_WITHIN",
-        shape: Shape::Text,
-        default: None,
-        about: &[
-            "The time in which somebody must decide about a plan, such as \"2h\"; after it, the plan expires.",
-            "Default: no limit.",
-        ],
-    },
-    Key {
-        section: "approval",
-        name: "validFor",
-        variable: "SPRAG_APPROVAL_VALID_FOR",
-        shape: Shape::Text,
-        default: None,
-        about: &["The time after an approval in which steps must begin, such as \"24h\". Default: no limit."],
-    },
-    Key {
-        section: "audit",
-        name: "reason",
-        variable: "SPRAG_AUDIT_REASON",
-        shape: TEXTS,
-        default: Some("[]"),
-        about: &[
-            "Decisions that need a reason: verbs such as `\"switch.on\"`, or all verbs of a noun such as `\"switch\"`.",
-            "Sprag refuses such a request without a reason.",
-        ],
-    },
-    Key {
-        section: "audit.heads",
-        name: "file",
-        variable: "SPRAG_AUDIT_HEADS_FILE",
-        shape: Shape::Text,
-        default: None,
-        about: &[
-            "A file to which Sprag appends the heads of the audit, best on another machine. `sprag audit verify",
-            "--heads` reads it. Default: no export.",
-        ],
-    },
-    Key {
-        section: "audit.heads",
-        name: "every",
-        variable: "SPRAG_AUDIT_HEADS_EVERY",
-        shape: Shape::Text,
-        default: Some("\"10m\""),
-        about: &["How often Sprag looks for new entries to export."],
-    },
-    Key {
-        section: "telemetry",
-        name: "otlpEndpoint",
-        variable: "SPRAG_TELEMETRY_OTLP_ENDPOINT",
-        shape: Shape::Text,
-        default: None,
-        about: &[
-            "A collector of traces by OTLP over HTTP: `\"http://127.0.0.1:4318\"`. Sprag appends `/v1/traces`.",
-            "Default: no traces.",
-        ],
-    },
-    Key {
-        section: "telemetry",
-        name: "serviceName",
-        variable: "SPRAG_TELEMETRY_SERVICE_NAME",
-        shape: Shape::Text,
-        default: Some("\"sprag\""),
-        about: &["The `service.name` of this server in traces."],
-    },
-    provider(
-        ("providers.twilio", "account"),
-        "SPRAG_PROVIDERS_TWILIO_ACCOUNT",
-        Shape::Text,
-        &["The Twilio account for `sms` actions. Credentials may be `{{secrets.NAME}}`."],
-    ),
-    provider(
-        ("providers.twilio", "token"),
-        "SPRAG_PROVIDERS_TWILIO_TOKEN",
-        Shape::Text,
-        &["The token of the account, or the secret of `apiKey`."],
-    ),
-    provider(
-        ("providers.twilio", "apiKey"),
-        "SPRAG_PROVIDERS_TWILIO_API_KEY",
-        Shape::Text,
-        &["The SID of an API key. Default: the account's own token is used."],
-    ),
-    provider(
-        ("providers.twilio", "from"),
-        "SPRAG_PROVIDERS_TWILIO_FROM",
-        Shape::Text,
-        &["The sender, if the action sets none: a number, a short code or a name."],
-    ),
-    provider(
-        ("providers.twilio", "messagingService"),
-        "SPRAG_PROVIDERS_TWILIO_MESSAGING_SERVICE",
-        Shape::Text,
-        &["The messaging service that sends, instead of `from`."],
-    ),
-    provider(
-        ("providers.twilio", "url"),
-        "SPRAG_PROVIDERS_TWILIO_URL",
-        Shape::Text,
-        &["The URL of the service. Default: `https://api.twilio.com`."],
-    ),
-    provider(
-        ("providers.smtp", "host"),
-        "SPRAG_PROVIDERS_SMTP_HOST",
-        Shape::Text,
-        &["The mail server of `email` actions with `provider: smtp`."],
-    ),
-    provider(
-        ("providers.smtp", "port"),
-        "SPRAG_PROVIDERS_SMTP_PORT",
-        Shape::Whole { least: 1, most: 65_535 },
-        &["The port. Default: 587, 465 or 25, by `security`."],
-    ),
-    provider(
-        ("providers.smtp", "security"),
-        "SPRAG_PROVIDERS_SMTP_SECURITY",
-        Shape::Text,
-        &["`starttls` (default), `tls` (encrypted from the start), or `none`."],
-    ),
-    provider(
-        ("providers.smtp", "username"),
-        "SPRAG_PROVIDERS_SMTP_USERNAME",
-        Shape::Text,
-        &["The login; like the password, it may be `{{secrets.NAME}}`."],
-    ),
-    provider(
-        ("providers.smtp", "password"),
-        "SPRAG_PROVIDERS_SMTP_PASSWORD",
-        Shape::Text,
-        &["The password."],
-    ),
-    provider(
-        ("providers.smtp", "from"),
-        "SPRAG_PROVIDERS_SMTP_FROM",
-        Shape::Text,
-        &["The sender, if the action sets none: `Sprag <sprag@example.com>`."],
-    ),
-    provider(
-        ("providers.smtp", "ca"),
-        "SPRAG_PROVIDERS_SMTP_CA",
-        Shape::Text,
-        &["A PEM file of certificates that Sprag trusts besides those of the system."],
-    ),
-    provider(
-        ("providers.sendgrid", "key"),
-        "SPRAG_PROVIDERS_SENDGRID_KEY",
-        Shape::Text,
-        &["The API key; may be `{{secrets.NAME}}`."],
-    ),
-    provider(
-        ("providers.sendgrid", "from"),
-        "SPRAG_PROVIDERS_SENDGRID_FROM",
-        Shape::Text,
-        &["The sender, if the action sets none."],
-    ),
-    provider(
-        ("providers.sendgrid", "url"),
-        "SPRAG_PROVIDERS_SENDGRID_URL",
-        Shape::Text,
-        &["The URL of the service. Default: `https://api.sendgrid.com`."],
-    ),
-    provider(
-        ("providers.sendgrid", "templates"),
-        "SPRAG_PROVIDERS_SENDGRID_TEMPLATES",
-        TEXTS,
-        &["Names for SendGrid's templates, used by actions: `[\"notice=d-0123456789abcdef\"]`."],
-    ),
-    provider(
-        ("providers.docusign", "account"),
-        "SPRAG_PROVIDERS_DOCUSIGN_ACCOUNT",
-        Shape::Text,
-        &["The id of the account for `docusign_envelope` actions. Every key here may be `{{secrets.NAME}}`."],
-    ),
-    provider(
-        ("providers.docusign", "integrationKey"),
-        "SPRAG_PROVIDERS_DOCUSIGN_INTEGRATION_KEY",
-        Shape::Text,
-        &["The integration key."],
-    ),
-    provider(
-        ("providers.docusign", "user"),
-        "SPRAG_PROVIDERS_DOCUSIGN_USER",
-        Shape::Text,
-        &["The id of the user that sends the envelopes."],
-    ),
-    provider(
-        ("providers.docusign", "privateKey"),
-        "SPRAG_PROVIDERS_DOCUSIGN_PRIVATE_KEY",
-        Shape::Text,
-        &["The integration key's RSA private key in PEM."],
-    ),
-    provider(
-        ("providers.docusign", "url"),
-        "SPRAG_PROVIDERS_DOCUSIGN_URL",
-        Shape::Text,
-        &["The base URI of the account. Default: `https://www.docusign.net`."],
-    ),
-    provider(
-        ("providers.docusign", "authUrl"),
-        "SPRAG_PROVIDERS_DOCUSIGN_AUTH_URL",
-        Shape::Text,
-        &["The server that issues tokens. Default: `https://account.docusign.com`."],
-    ),
-    limit(
-        "bodyBytes",
-        "SPRAG_LIMITS_BODY_BYTES",
-        (1024, MEBIBYTES_64),
-        "1048576",
-        &["The largest body of a request, in bytes."],
-    ),
-    limit(
-        "messageBytes",
-        "SPRAG_LIMITS_MESSAGE_BYTES",
-        (1, MEBIBYTES_64),
-        "262144",
-        &["The largest message, in bytes."],
-    ),
-    limit(
-        "variablesBytes",
-        "SPRAG_LIMITS_VARIABLES_BYTES",
-        (1, MEBIBYTES_64),
-        "262144",
-        &["The largest variables of an execution and the largest result of an attempt, in bytes."],
-    ),
-    limit(
-        "jsonDepth",
-        "SPRAG_LIMITS_JSON_DEPTH",
-        (1, 64),
-        "32",
-        &["The deepest nesting of JSON."],
-    ),
-    limit(
-        "microsteps",
-        "SPRAG_LIMITS_MICROSTEPS",
-        (1, 1_000_000),
-        "1000",
-        &["The most microsteps in a step."],
-    ),
-    limit(
-        "inbox",
-        "SPRAG_LIMITS_INBOX",
-        (1, 100_000),
-        "1000",
-        &["The most inputs in the inbox of an execution."],
-    ),
-    limit(
-        "historyPage",
-        "SPRAG_LIMITS_HISTORY_PAGE",
-        (1, 10_000),
-        "1000",
-        &["The most entries in a page of history."],
-    ),
-    limit(
-        "attempts",
-        "SPRAG_LIMITS_ATTEMPTS",
-        (1, 1_000_000),
-        "1024",
-        &["The most attempts that run at once."],
-    ),
-];
-
-/// A key of a provider of services or of secrets: without a default, since one that is not set up is not there.
-const fn provider(
-    (section, name): (&'static str, &'static str),
-    variable: &'static str,
-    shape: Shape,
-    about: &'static [&'static str],
-) -> Key {
-    Key {
-        section,
-        name,
-        variable,
-        shape,
-        default: None,
-        about,
+pub(super) static KEYS: &[Key] = keys! {
+    "listen" {
+        "address" or "SPRAG_LISTEN": Text, Some("\"127.0.0.1:7400\"")
+            => "The address of the API. With port 0, the server uses a free port and prints it.";
+        "hosts" or "SPRAG_LISTEN_HOSTS": TEXTS, Some("[]")
+            => "Host names of the server, besides localhost and loopback addresses.";
+        "advertise" or "SPRAG_LISTEN_ADVERTISE": Text, None
+            => "The address for other nodes on the same database: `HOST:PORT`.",
+               "Default: the address of the API.";
     }
-}
-
-const fn limit(
-    name: &'static str,
-    variable: &'static str,
-    (least, most): (u64, u64),
-    default: &'static str,
-    about: &'static [&'static str],
-) -> Key {
-    Key {
-        section: "limits",
-        name,
-        variable,
-        shape: Shape::Whole { least, most },
-        default: Some(default),
-        about,
+    "auth" {
+        "mode" or "SPRAG_AUTH": Word(&["off", "token"]), Some("\"off\"")
+            => "Who may use the API. `off`: everybody who reaches it, so it listens on loopback only.",
+               "`token`: callers with a token; `sprag token create` creates one.";
+        "metrics" or "SPRAG_AUTH_METRICS": Word(&["viewers", "everybody"]), Some("\"viewers\"")
+            => "Who may read /metrics: tokens with the role viewer, or `everybody`.";
+        "plainText" or "SPRAG_AUTH_PLAIN_TEXT": Word(&["refuse", "accept"]), Some("\"refuse\"")
+            => "`accept`: listen off loopback in a network that you trust. The server does not encrypt, so others",
+               "in it could read the tokens on their way.";
+        "requestsPerSecond" or "SPRAG_AUTH_REQUESTS_PER_SECOND": Whole { least: 1, most: 1_000_000 }, Some("20000")
+            => "The requests a second that one token may send.";
     }
-}
+    "store" {
+        "url" or "SPRAG_STORE": Text, Some("\"sqlite:./sprag.db\"")
+            => "The store: `sqlite:PATH`, a file on a local disk,",
+               "or `postgres://USER@HOST/DATABASE`.";
+        "shards" or "SPRAG_STORE_SHARDS": Whole { least: 1, most: 4_096 }, Some("64")
+            => "The number of shards of a new PostgreSQL database, which nodes share among themselves.",
+               "An existing database keeps its number; a file has one shard.";
+    }
+    "outbound" {
+        "allow" or "SPRAG_OUTBOUND_ALLOW": TEXTS, Some("[]")
+            => "Private, loopback or link-local networks and hosts that machines may reach:",
+               "`[\"127.0.0.0/8\", \"10.1.0.0/16\", \"crm.internal\"]`.";
+    }
+    "exec" {
+        "allow" or "SPRAG_EXEC_ALLOW": TEXTS, Some("[]")
+            => "Programs that `exec` actions may run: `[\"/usr/bin/rsync\"]`. No other program runs.";
+        "env" or "SPRAG_EXEC_ENV": TEXTS, Some("[]")
+            => "Environment variables that `exec` actions may set: `[\"LANG\", \"REPORT_DAY\"]`.",
+               "You cannot list variables that make programs run other code (PATH, LD_PRELOAD, BASH_ENV, ...).";
+        "user" or "SPRAG_EXEC_USER": Text, None
+            => "The user that runs these programs, in its own group only. The server must run as root.",
+               "Default: the server's own user.";
+    }
+    "secrets" {
+        "providers" or "SPRAG_SECRETS_PROVIDERS": List(&Word(&["env", "file", "vault"])), Some("[\"env\"]")
+            => "The providers of `secrets.NAME`, in the order in which Sprag asks them: `env` is SPRAG_SECRET_NAME,",
+               "`file` is the content of `<dir>/NAME`, `vault` is the key NAME at the path of [secrets.vault].";
+        "dir" or "SPRAG_SECRETS_DIR": Text, None
+            => "The directory of the provider `file`.";
+        "allow" or "SPRAG_SECRETS_ALLOW": TEXTS, None
+            => "Which machines may use which secrets: `[\"billing=stripe_key\", \"order_*=courier_*\"]`.",
+               "`*` at the end matches any ending. Default: every machine may use every secret.";
+    }
+    "secrets.vault" {
+        "address" or "SPRAG_SECRETS_VAULT_ADDRESS": Text, None
+            => "The address of the Vault: `https://vault.example.com:8200`.";
+        "mount" or "SPRAG_SECRETS_VAULT_MOUNT": Text, None
+            => "The mount of its key-value engine, version 2. Default: `secret`.";
+        "path" or "SPRAG_SECRETS_VAULT_PATH": Text, None
+            => "The path that holds the secrets as keys: `apps/sprag`.";
+        "token" or "SPRAG_SECRETS_VAULT_TOKEN": Text, None
+            => "The token. Default: the environment variable VAULT_TOKEN.";
+        "namespace" or "SPRAG_SECRETS_VAULT_NAMESPACE": Text, None
+            => "The namespace, if the Vault has namespaces.";
+    }
+    "retention" {
+        "closedDays" or "SPRAG_RETENTION_CLOSED_DAYS": Whole { least: 1, most: 36_500 }, None
+            => "Delete closed executions that did not change for this many days, unless they have open actions",
+               "or dead letters. Default: keep them for ever.";
+    }
+    "approval" {
+        "mode" or "SPRAG_APPROVAL_MODE": Word(&["declared-or-risk", "declared", "all"]), Some("\"declared-or-risk\"")
+            => "Which plans need approval: those that an operation declares or whose risk reaches the threshold,",
+               "those that an operation declares, or all.";
+        "threshold" or "SPRAG_APPROVAL_THRESHOLD": Word(&["low", "medium", "high", "critical"]), Some("\"high\"")
+            => "The risk from which on a plan needs approval.";
+        "quorum" or "SPRAG_APPROVAL_QUORUM": Whole { least: 1, most: 10 }, Some("1")
+            => "How many principals must approve a plan.";
+        "selfApproval" or "SPRAG_APPROVAL_SELF_APPROVAL": Flag, Some("false")
+            => "Whether a proposer may approve: for one person who tries Sprag alone.";
+        "decideWithin" or "SPRAG_APPROVAL_DECIDE_WITHIN": Text, None
+            => "The time in which somebody must decide about a plan, such as \"2h\"; after it, the plan expires.",
+               "Default: no limit.";
+        "validFor" or "SPRAG_APPROVAL_VALID_FOR": Text, None
+            => "The time after an approval in which steps must begin, such as \"24h\". Default: no limit.";
+    }
+    "audit" {
+        "reason" or "SPRAG_AUDIT_REASON": TEXTS, Some("[]")
+            => "Decisions that need a reason: verbs such as `\"switch.on\"`, or all verbs of a noun such as `\"switch\"`.",
+               "Sprag refuses such a request without a reason.";
+    }
+    "audit.heads" {
+        "file" or "SPRAG_AUDIT_HEADS_FILE": Text, None
+            => "A file to which Sprag appends the heads of the audit, best on another machine. `sprag audit verify",
+               "--heads` reads it. Default: no export.";
+        "every" or "SPRAG_AUDIT_HEADS_EVERY": Text, Some("\"10m\"")
+            => "How often Sprag looks for new entries to export.";
+    }
+    "telemetry" {
+        "otlpEndpoint" or "SPRAG_TELEMETRY_OTLP_ENDPOINT": Text, None
+            => "A collector of traces by OTLP over HTTP: `\"http://127.0.0.1:4318\"`. Sprag appends `/v1/traces`.",
+               "Default: no traces.";
+        "serviceName" or "SPRAG_TELEMETRY_SERVICE_NAME": Text, Some("\"sprag\"")
+            => "The `service.name` of this server in traces.";
+    }
+    "providers.twilio" {
+        "account" or "SPRAG_PROVIDERS_TWILIO_ACCOUNT": Text, None
+            => "The Twilio account for `sms` actions. Credentials may be `{{secrets.NAME}}`.";
+        "token" or "SPRAG_PROVIDERS_TWILIO_TOKEN": Text, None
+            => "The token of the account, or the secret of `apiKey`.";
+        "apiKey" or "SPRAG_PROVIDERS_TWILIO_API_KEY": Text, None
+            => "The SID of an API key. Default: the account's own token is used.";
+        "from" or "SPRAG_PROVIDERS_TWILIO_FROM": Text, None
+            => "The sender, if the action sets none: a number, a short code or a name.";
+        "messagingService" or "SPRAG_PROVIDERS_TWILIO_MESSAGING_SERVICE": Text, None
+            => "The messaging service that sends, instead of `from`.";
+        "url" or "SPRAG_PROVIDERS_TWILIO_URL": Text, None
+            => "The URL of the service. Default: `https://api.twilio.com`.";
+    }
+    "providers.smtp" {
+        "host" or "SPRAG_PROVIDERS_SMTP_HOST": Text, None
+            => "The mail server of `email` actions with `provider: smtp`.";
+        "port" or "SPRAG_PROVIDERS_SMTP_PORT": Whole { least: 1, most: 65_535 }, None
+            => "The port. Default: 587, 465 or 25, by `security`.";
+        "security" or "SPRAG_PROVIDERS_SMTP_SECURITY": Text, None
+            => "`starttls` (default), `tls` (encrypted from the start), or `none`.";
+        "username" or "SPRAG_PROVIDERS_SMTP_USERNAME": Text, None
+            => "The login; like the password, it may be `{{secrets.NAME}}`.";
+        "password" or "SPRAG_PROVIDERS_SMTP_PASSWORD": Text, None
+            => "The password.";
+        "from" or "SPRAG_PROVIDERS_SMTP_FROM": Text, None
+            => "The sender, if the action sets none: `Sprag <sprag@example.com>`.";
+        "ca" or "SPRAG_PROVIDERS_SMTP_CA": Text, None
+            => "A PEM file of certificates that Sprag trusts besides those of the system.";
+    }
+    "providers.sendgrid" {
+        "key" or "SPRAG_PROVIDERS_SENDGRID_KEY": Text, None
+            => "The API key; may be `{{secrets.NAME}}`.";
+        "from" or "SPRAG_PROVIDERS_SENDGRID_FROM": Text, None
+            => "The sender, if the action sets none.";
+        "url" or "SPRAG_PROVIDERS_SENDGRID_URL": Text, None
+            => "The URL of the service. Default: `https://api.sendgrid.com`.";
+        "templates" or "SPRAG_PROVIDERS_SENDGRID_TEMPLATES": TEXTS, None
+            => "Names for SendGrid's templates, used by actions: `[\"notice=d-0123456789abcdef\"]`.";
+    }
+    "providers.docusign" {
+        "account" or "SPRAG_PROVIDERS_DOCUSIGN_ACCOUNT": Text, None
+            => "The id of the account for `docusign_envelope` actions. Every key here may be `{{secrets.NAME}}`.";
+        "integrationKey" or "SPRAG_PROVIDERS_DOCUSIGN_INTEGRATION_KEY": Text, None
+            => "The integration key.";
+        "user" or "SPRAG_PROVIDERS_DOCUSIGN_USER": Text, None
+            => "The id of the user that sends the envelopes.";
+        "privateKey" or "SPRAG_PROVIDERS_DOCUSIGN_PRIVATE_KEY": Text, None
+            => "The integration key's RSA private key in PEM.";
+        "url" or "SPRAG_PROVIDERS_DOCUSIGN_URL": Text, None
+            => "The base URI of the account. Default: `https://www.docusign.net`.";
+        "authUrl" or "SPRAG_PROVIDERS_DOCUSIGN_AUTH_URL": Text, None
+            => "The server that issues tokens. Default: `https://account.docusign.com`.";
+    }
+    "limits" {
+        "bodyBytes" or "SPRAG_LIMITS_BODY_BYTES": Whole { least: 1024, most: MEBIBYTES_64 }, Some("1048576")
+            => "The largest body of a request, in bytes.";
+        "messageBytes" or "SPRAG_LIMITS_MESSAGE_BYTES": Whole { least: 1, most: MEBIBYTES_64 }, Some("262144")
+            => "The largest message, in bytes.";
+        "variablesBytes" or "SPRAG_LIMITS_VARIABLES_BYTES": Whole { least: 1, most: MEBIBYTES_64 }, Some("262144")
+            => "The largest variables of an execution and the largest result of an attempt, in bytes.";
+        "jsonDepth" or "SPRAG_LIMITS_JSON_DEPTH": Whole { least: 1, most: 64 }, Some("32")
+            => "The deepest nesting of JSON.";
+        "microsteps" or "SPRAG_LIMITS_MICROSTEPS": Whole { least: 1, most: 1_000_000 }, Some("1000")
+            => "The most microsteps in a step.";
+        "inbox" or "SPRAG_LIMITS_INBOX": Whole { least: 1, most: 100_000 }, Some("1000")
+            => "The most inputs in the inbox of an execution.";
+        "historyPage" or "SPRAG_LIMITS_HISTORY_PAGE": Whole { least: 1, most: 10_000 }, Some("1000")
+            => "The most entries in a page of history.";
+        "attempts" or "SPRAG_LIMITS_ATTEMPTS": Whole { least: 1, most: 1_000_000 }, Some("1024")
+            => "The most attempts that run at once.";
+    }
+};
 
 /// The sections, each once, in order.
 pub(super) fn sections() -> Vec<&'static str> {
@@ -590,9 +251,9 @@ pub(super) fn of(section: &str) -> impl Iterator<Item = &'static Key> {
 /// How the value of a key without a default could look.
 pub(super) fn example(key: &Key) -> String {
     match key.shape {
-        Shape::Whole { least, .. } => least.to_string(),
-        Shape::List(_) => "[]".to_owned(),
-        Shape::Open => "{}".to_owned(),
+        Whole { least, .. } => least.to_string(),
+        List(_) => "[]".to_owned(),
+        Open => "{}".to_owned(),
         _ => "\"\"".to_owned(),
     }
 }

@@ -65,16 +65,12 @@ pub(super) static SECTIONS: &[Section] = &[
                 "{ X-Tenant = \"acme\" }",
                 "Headers of every call. An action can override them.",
             ),
-            Key {
-                name: "timeout",
-                shape: Shape::Whole {
-                    least: 1,
-                    most: 86_400_000,
-                },
-                need: Need::Optional,
-                example: "10000",
-                about: "Milliseconds for a call. The shorter of this and the action's timeout applies.",
-            },
+            whole(
+                "timeout",
+                (1, 86_400_000),
+                "10000",
+                "Milliseconds for a call. The shorter of this and the action's timeout applies.",
+            ),
             table(
                 "authentication",
                 "{ type = \"bearer\", token = \"{{secrets.crm_token}}\" }",
@@ -92,30 +88,24 @@ pub(super) static SECTIONS: &[Section] = &[
                 "\"https://mainnet.base.org\"",
                 "The URL of its node. May contain `{{secrets.NAME}}`.",
             ),
-            Key {
-                name: "chainId",
-                shape: Shape::Whole {
-                    least: 1,
-                    most: u64::MAX,
-                },
-                need: Need::Optional,
-                example: "8453",
-                about: "The id of the chain. Sprag signs for no other.",
-            },
-            Key {
-                name: "confirmations",
-                shape: Shape::Whole { least: 1, most: 1_000 },
-                need: Need::Optional,
-                example: "1",
-                about: "The number of blocks that confirm a transaction.",
-            },
-            Key {
-                name: "bumpAfterSeconds",
-                shape: Shape::Whole { least: 1, most: 86_400 },
-                need: Need::Optional,
-                example: "30",
-                about: "If a transaction is not mined after this time, Sprag raises its fee.",
-            },
+            whole(
+                "chainId",
+                (1, u64::MAX),
+                "8453",
+                "The id of the chain. Sprag signs for no other.",
+            ),
+            whole(
+                "confirmations",
+                (1, 1_000),
+                "1",
+                "The number of blocks that confirm a transaction.",
+            ),
+            whole(
+                "bumpAfterSeconds",
+                (1, 86_400),
+                "30",
+                "If a transaction is not mined after this time, Sprag raises its fee.",
+            ),
             optional("maxFeePerGas", "\"50 gwei\"", "The highest fee per unit of gas."),
         ],
     },
@@ -153,16 +143,6 @@ pub(super) static SECTIONS: &[Section] = &[
     },
 ];
 
-const fn required(name: &'static str, example: &'static str, about: &'static str) -> Key {
-    Key {
-        name,
-        shape: Shape::Text,
-        need: Need::Required,
-        example,
-        about,
-    }
-}
-
 const fn optional(name: &'static str, example: &'static str, about: &'static str) -> Key {
     Key {
         name,
@@ -173,13 +153,24 @@ const fn optional(name: &'static str, example: &'static str, about: &'static str
     }
 }
 
+const fn required(name: &'static str, example: &'static str, about: &'static str) -> Key {
+    Key {
+        need: Need::Required,
+        ..optional(name, example, about)
+    }
+}
+
 const fn table(name: &'static str, example: &'static str, about: &'static str) -> Key {
     Key {
-        name,
         shape: Shape::Open,
-        need: Need::Optional,
-        example,
-        about,
+        ..optional(name, example, about)
+    }
+}
+
+const fn whole(name: &'static str, (least, most): (u64, u64), example: &'static str, about: &'static str) -> Key {
+    Key {
+        shape: Shape::Whole { least, most },
+        ..optional(name, example, about)
     }
 }
 
