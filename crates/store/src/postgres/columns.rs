@@ -29,35 +29,17 @@ impl Id {
     pub(super) const LAST: Self = Self([u8::MAX; 16]);
 }
 
-impl From<ExecutionId> for Id {
-    fn from(id: ExecutionId) -> Self {
-        Self(id.to_bytes())
-    }
+macro_rules! ids {
+    ($($id:ident),+) => {
+        $(impl From<$id> for Id {
+            fn from(id: $id) -> Self {
+                Self(id.to_bytes())
+            }
+        })+
+    };
 }
 
-impl From<ActionId> for Id {
-    fn from(id: ActionId) -> Self {
-        Self(id.to_bytes())
-    }
-}
-
-impl From<JobId> for Id {
-    fn from(id: JobId) -> Self {
-        Self(id.to_bytes())
-    }
-}
-
-impl From<WorkflowId> for Id {
-    fn from(id: WorkflowId) -> Self {
-        Self(id.to_bytes())
-    }
-}
-
-impl From<NodeId> for Id {
-    fn from(id: NodeId) -> Self {
-        Self(id.to_bytes())
-    }
-}
+ids!(ActionId, ExecutionId, JobId, NodeId, WorkflowId);
 
 impl ToSql for Id {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Failure> {
