@@ -26,7 +26,10 @@ fn an_open_circuit_says_what_happens_next_and_when_it_is_given_up() {
     assert!(hold.at.unwrap() > theatre.world.now());
     assert!(!hold.remedy.is_empty());
     let rule = theatre.world.explain("service").unwrap().rules.remove(0);
-    assert_eq!((rule.detections, rule.detections_max, rule.circuit.as_str()), (1, 5, "resting"));
+    assert_eq!(
+        (rule.detections, rule.detections_max, rule.circuit.as_str()),
+        (1, 5, "resting")
+    );
     assert_eq!(rule.last_check.as_deref(), Some("bad"));
     assert_eq!(rule.cause.as_deref(), Some("pipeline.observed.broken is true"));
     assert_eq!(rule.next, "the rule checks again");
