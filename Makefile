@@ -29,7 +29,7 @@ FEATURES := --features sprag/failpoints
 # Where Debian puts the server, and what of the whole-product tests runs on it once more: what leans on the store. The rest drives
 # runners and other programs, or takes long; `make prove` runs all of it there. In one process, so that one cluster serves them.
 POSTGRES := /usr/lib/postgresql/*/bin/postgres
-ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: metrics:: once:: seed_defects:: streams:: timers:: webhook::
+ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: metrics:: once:: operations:: seed_defects:: streams:: timers:: webhook::
 
 help:
 	@sed -n '2,7p' Makefile
@@ -53,7 +53,9 @@ PRISM := target/tools/prism/5.14.2
 TYPESCRIPT := target/tools/typescript/5.9.3
 PROMETHEUS := target/tools/prometheus/0.26.0
 OPENTELEMETRY := target/tools/opentelemetry/1.45.2
-tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT) postgres faketime shells nginx
+MCP_NODE := target/tools/mcp-node/1.32.2
+MCP_PYTHON := target/tools/mcp-python/2.3.0
+tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT) $(MCP_NODE) $(MCP_PYTHON) postgres faketime shells nginx
 
 $(SCHEMATHESIS): | python ; $(call pip,schemathesis==$(@F))
 $(AIOSMTPD): | python ; $(call pip,aiosmtpd==$(@F) cryptography)
@@ -63,6 +65,8 @@ $(ANVIL): | node ; $(call npm,@foundry-rs/anvil@$(@F))
 $(OIDC_PROVIDER): | node ; $(call npm,oidc-provider@$(@F))
 $(PRISM): | node ; $(call npm,@stoplight/prism-cli@$(@F))
 $(TYPESCRIPT): | node ; $(call npm,typescript@$(@F))
+$(MCP_NODE): | node ; $(call npm,@modelcontextprotocol/sdk@$(@F))
+$(MCP_PYTHON): | python ; $(call pip,mcp==$(@F))
 
 # $(call fetch,COMMAND,NAMES): a fresh folder, the command in it, and the file that says it is done.
 fetch = @rm -rf $(@D) && mkdir -p $(@D) && $(1) && touch $@ \

@@ -15,6 +15,8 @@ pub struct Client {
     address: SocketAddr,
     patience: Duration,
     connection: Option<BufReader<TcpStream>>,
+    /// The token that every request shows.
+    token: Option<String>,
 }
 
 /// What the server answered.
@@ -35,6 +37,7 @@ impl Client {
             address,
             patience: TIMEOUT,
             connection: None,
+            token: None,
         }
     }
 
@@ -43,6 +46,15 @@ impl Client {
         Self {
             patience,
             ..Self::new(address)
+        }
+    }
+
+    /// The same, with a token.
+    #[must_use]
+    pub fn with_token(self, token: &str) -> Self {
+        Self {
+            token: Some(token.to_owned()),
+            ..self
         }
     }
 
@@ -133,6 +145,9 @@ impl Client {
         let (address, patience) = (self.address, self.patience);
         let mut reader = self.connection.take().map_or_else(|| connect(address, patience), Ok)?;
         let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n{headers}");
+        if let Some(token) = &self.token {
+            write!(request, "authorization: Bearer {token}\r\n").map_err(std::io::Error::other)?;
+        }
         let mut text = "";
         if let Some((content_type, body)) = body {
             text = body;

@@ -9,6 +9,7 @@ mod crowd;
 mod damage;
 mod ledger;
 mod mailbox;
+pub mod mcp;
 pub mod neighbour;
 pub mod oauth;
 mod postgres;

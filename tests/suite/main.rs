@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue says so by panicking")]
 
 mod access;
+mod agent_example;
 mod agents;
 mod api_call;
 mod audit;
@@ -23,11 +24,14 @@ mod init;
 mod jobs;
 mod life;
 mod mail;
+mod mcp;
 mod metrics;
 mod migrate;
 mod mint;
 mod once;
 mod openapi;
+mod operations;
+mod operator;
 mod pages;
 mod postgres;
 mod readme;

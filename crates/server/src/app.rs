@@ -62,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) is_loopback: bool,
     pub(crate) streams: usize,
     pub(crate) auth: Auth,
+    /// Whether it runs the demo, in which every caller may try everything.
+    pub(crate) is_demo: bool,
 }
 
 impl Deref for App {

@@ -113,4 +113,7 @@ pub struct Me {
     pub max_risk: Option<Risk>,
     /// Whether the server asks callers for a token.
     pub authentication: bool,
+    /// Whether the server runs the demo, in which every caller may try everything.
+    #[serde(default)]
+    pub demo: bool,
 }

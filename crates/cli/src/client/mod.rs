@@ -130,7 +130,7 @@ fn address(text: &str) -> Result<Url, Failure> {
 }
 
 /// A client of one server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Client {
     http: reqwest::Client,
     base: Url,
@@ -178,6 +178,11 @@ impl Client {
     /// The same for a server that something else starts.
     pub(crate) fn started_with(self, start: &'static str) -> Self {
         Self { start, ..self }
+    }
+
+    /// The same with another token, or with none.
+    pub(crate) fn with_token(&self, token: Option<String>) -> Self {
+        Self { token, ..self.clone() }
     }
 
     /// Asks for what is under `/v1/` and these segments.

@@ -127,6 +127,11 @@ pub(super) static KEYS: &[Key] = keys! {
         "validFor" or "SPRAG_APPROVAL_VALID_FOR": Text, None
             => "The time after an approval in which steps must begin, such as \"24h\". Default: no limit.";
     }
+    "mcp" {
+        "hosts" or "SPRAG_MCP_HOSTS": TEXTS, Some("[]")
+            => "The hosts that agents may check with `http_check` and `tcp_check`. The server also refuses such a check of",
+               "another host by the role `proposer` alone, unless the plan needs approval.";
+    }
     "audit" {
         "reason" or "SPRAG_AUDIT_REASON": TEXTS, Some("[]")
             => "Decisions that need a reason: verbs such as `\"switch.on\"`, or all verbs of a noun such as `\"switch\"`.",

@@ -10,6 +10,7 @@ use sprag_core::clock::Manual;
 use sprag_core::integrity::audit::VerbSet;
 use sprag_core::time::duration::Millis;
 use sprag_engine::queue::Caps;
+use sprag_engine::requests::operations::CheckHosts;
 use sprag_engine::{Limits, Retention};
 use sprag_runners::Registry;
 use sprag_runners::api_call::{self, ApiCall};
@@ -198,6 +199,7 @@ impl Settings {
             secrets: secrets_of(layers),
             engine: sprag_engine::Options {
                 reasons: check.reasons(),
+                check_hosts: check.check_hosts(),
                 ..engine_of(layers)
             },
             alerts: layers.alerts.clone(),
@@ -392,6 +394,16 @@ impl Check<'_> {
             }
         }
         reasons
+    }
+
+    /// The hosts that agents may check.
+    fn check_hosts(&mut self) -> CheckHosts {
+        let hosts = CheckHosts::new(&self.texts("mcp", "hosts"));
+        hosts.unwrap_or_else(|error| {
+            let remedy = "write it as in `hosts = [\"cache-1.example.com\"]`".to_owned();
+            self.problem("mcp", "hosts", error.to_string(), remedy);
+            CheckHosts::default()
+        })
     }
 
     fn problem(&mut self, section: &'static str, name: &'static str, detail: String, remedy: String) {

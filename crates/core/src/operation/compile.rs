@@ -34,6 +34,11 @@ pub fn is_workflow_machine(name: &str) -> bool {
     name.starts_with(MACHINE_PREFIX)
 }
 
+/// Whether an actionId of such a machine is that of a compensation.
+pub fn is_compensation(action_id: &str) -> bool {
+    action_id.starts_with(UNDO_PREFIX)
+}
+
 /// The definition of the machine that runs a plan which starts now. Same plan, same instant, same definition.
 pub fn compile(plan: &Plan, now: Timestamp) -> Value {
     Compiler {

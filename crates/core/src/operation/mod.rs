@@ -26,9 +26,9 @@ pub use approval::{
     Refusal, Rule, Rules,
 };
 pub use builtin::{BUILTIN_NAMES, BUILTIN_VERSION};
-pub use catalog::{Catalog, Versioned, tool_name};
+pub use catalog::{Catalog, RESERVED_PARAMETERS, RESERVED_TOOLS, Versioned, tool_name};
 pub use change::{Weakening, weakenings};
-pub use compile::{StepPhase, WorkflowPhase, compile, is_workflow_machine, machine_name};
+pub use compile::{StepPhase, WorkflowPhase, compile, is_compensation, is_workflow_machine, machine_name, undo_id};
 pub use definition::{
     Body, Compensate, Document, Due, Kind, OnFailure, Operation, StepDocument, Subject, secret_owner,
 };

@@ -70,8 +70,8 @@ impl WorkflowStatus {
                 | (AwaitingApproval, Pending | InProgress | Cancelled | Rejected | Expired)
                 // A revoked approval and a restored database: what has not begun needs a decision again.
                 | (InProgress, AwaitingApproval | Completed | Failed | Cancelled | Expired)
-                // `resume`, or a retried dead letter.
-                | (Failed, InProgress | Cancelled)
+                // `resume`, or a retried dead letter; a step beside the failed one that came too late.
+                | (Failed, InProgress | Cancelled | Expired)
         )
     }
 
@@ -96,7 +96,7 @@ mod tests {
         ("awaiting_approval", "x . x . . x x x"),
         ("in_progress", ". x . x x x . x"),
         ("completed", ". . . . . . . ."),
-        ("failed", ". . x . . x . ."),
+        ("failed", ". . x . . x . x"),
         ("cancelled", ". . . . . . . ."),
         ("rejected", ". . . . . . . ."),
         ("expired", ". . . . . . . ."),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::WorkflowId;
 use sprag_core::operation::approval::ApprovalVerdict;
-use sprag_core::operation::{StepPhase, WorkflowPhase, WorkflowStatus};
+use sprag_core::operation::{StepPhase, WorkflowPhase, WorkflowStatus, is_compensation};
 use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
@@ -25,7 +25,9 @@ pub(crate) enum Passage {
     /// It waits for a person.
     Waits,
     /// The time in which it could begin is over.
-    Over,
+    Late,
+    /// Its plan was ended.
+    Ended,
 }
 
 /// Whether an action may run now, as far as people must approve it.
@@ -36,14 +38,20 @@ pub(crate) fn passage(change: &ExecutionChange<'_, '_>, action: &Action) -> Pass
     let Some(plan) = change.state.plans.get(&id) else {
         return Passage::Waits;
     };
-    // A step has begun with its first attempt: later ones need an approval that stands, in whatever time.
+    if plan.is_over() {
+        return Passage::Ended;
+    }
+    // A step has begun with its first attempt, and a compensation with the plan: they need an approval that stands, in
+    // whatever time.
     let first = action.body.attempts.first().map(|attempt| attempt.start_time);
-    let now = first.unwrap_or(change.now());
+    let begun = first.or(plan.decided.started_at.filter(|_| is_compensation(&action.action_id)));
+    let now = begun.unwrap_or(change.now());
     let (policy, tokens) = (&change.decider.rules.approval, &change.decider.known.control.tokens);
     match plan.verdict(policy, tokens, now, put_off(plan, action)) {
         ApprovalVerdict::NotNeeded | ApprovalVerdict::Approved { .. } => Passage::Open,
-        ApprovalVerdict::Expired => Passage::Over,
-        ApprovalVerdict::Needed { .. } | ApprovalVerdict::Revoked | ApprovalVerdict::Rejected => Passage::Waits,
+        ApprovalVerdict::Expired => Passage::Late,
+        ApprovalVerdict::Rejected => Passage::Ended,
+        ApprovalVerdict::Needed { .. } | ApprovalVerdict::Undecided | ApprovalVerdict::Revoked => Passage::Waits,
     }
 }
 
@@ -57,8 +65,8 @@ pub(crate) fn is_stopped_at_the_gate(change: &mut ExecutionChange<'_, '_>, actio
     change.batch().set_aside(Arc::clone(action));
     let plan = plan_of(change.state, action).and_then(|id| change.state.plans.get(&id).cloned());
     match (passage, plan) {
-        (Passage::Over, Some(plan)) => expire(change, plan),
-        (_, Some(plan)) if plan.status == WorkflowStatus::InProgress => wait_for_approval(change, plan),
+        (Passage::Late, Some(plan)) => expire(change, plan),
+        (Passage::Waits, Some(plan)) if plan.status == WorkflowStatus::InProgress => wait_for_approval(change, plan),
         _ => {}
     }
     true
@@ -73,9 +81,13 @@ pub(crate) fn refuse_at_the_gate(change: &ExecutionChange<'_, '_>, action: &Acti
             let detail = format!("action `{id}` has no approval that stands; approve its workflow first");
             Err(Refusal::new(Code::ApprovalMissing, detail))
         }
-        Passage::Over => {
+        Passage::Late => {
             let detail = format!("the approval of action `{id}` is over; propose its workflow again");
             Err(Refusal::new(Code::ApprovalExpired, detail))
+        }
+        Passage::Ended => {
+            let detail = format!("the workflow of action `{id}` has ended; propose it again");
+            Err(Refusal::new(Code::StatusConflict, detail))
         }
     }
 }
@@ -86,6 +98,7 @@ pub(crate) fn wait_for_approval(change: &mut ExecutionChange<'_, '_>, mut plan: 
     if plan.become_status(WorkflowStatus::AwaitingApproval, now).is_err() {
         return;
     }
+    plan.decided.asked_again_at = Some(now);
     let within = change.decider.rules.approval.decide_within;
     plan.decide_by = within.map(|within| now.plus(within));
     let held: Vec<Arc<Action>> = change
@@ -164,8 +177,14 @@ pub(crate) fn follow_plans(change: &mut ExecutionChange<'_, '_>) {
             status_of_workflow(change, &plan)
         };
         // Where there is no arrow, a decision about the plan came before what happened.
-        if to != plan.status && plan.become_status(to, now).is_ok() {
+        let from = plan.status;
+        if to != from && plan.become_status(to, now).is_ok() {
+            let id = plan.id;
             change.put_plan(plan);
+            if from == WorkflowStatus::Failed {
+                // Steps beside the failed one were put aside at the gate: it looks at them again.
+                let_through(change, id);
+            }
         }
     }
 }
@@ -177,6 +196,8 @@ fn status_of_workflow(change: &ExecutionChange<'_, '_>, plan: &PlanState) -> Wor
         (ExecutionStatus::Cancelled, _) => WorkflowStatus::Cancelled,
         (ExecutionStatus::Failed, _) | (_, WorkflowPhase::Compensated) => WorkflowStatus::Failed,
         (ExecutionStatus::Completed, _) | (_, WorkflowPhase::Completed) => WorkflowStatus::Completed,
+        // The next compensation waits for one that did not succeed.
+        (_, WorkflowPhase::Compensating) if change.state.open().next().is_none() => WorkflowStatus::Failed,
         (_, WorkflowPhase::Failed) if !is_retrying(change, plan, &configuration) => WorkflowStatus::Failed,
         _ if plan.status == WorkflowStatus::AwaitingApproval => plan.status,
         _ => WorkflowStatus::InProgress,

@@ -53,6 +53,7 @@ use crate::queue::Dispatcher;
 use crate::queue::control::Control;
 use crate::read::view::{self, Waiting};
 use crate::requests::audit::Audited;
+use crate::requests::operations::CheckHosts;
 use crate::requests::{Code, Refusal};
 
 pub(crate) use self::alerts::{ArmedAlert, raise_alerts};
@@ -110,6 +111,8 @@ pub(crate) struct Rules {
     pub(crate) retention: Option<Retention>,
     /// Which plans need approval, and whose.
     pub(crate) approval: Policy,
+    /// The hosts that a principal who may only propose may have checked without approval.
+    pub(crate) check_hosts: CheckHosts,
     /// Whether decisions note what traces show.
     pub(crate) is_traced: bool,
     pub(crate) types: Arc<dyn ActionTypes>,

@@ -49,6 +49,9 @@ pub(crate) struct Decided {
     /// When its execution started.
     #[serde(with = "millis::option", skip_serializing_if = "Option::is_none")]
     pub(crate) started_at: Option<Timestamp>,
+    /// When people were last asked to decide again, after its approval was lost.
+    #[serde(with = "millis::option", skip_serializing_if = "Option::is_none")]
+    pub(crate) asked_again_at: Option<Timestamp>,
     /// Whether it is about one action of a machine.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) of_action: bool,
@@ -202,7 +205,22 @@ impl PlanState {
             due,
             is_token_revoked: &|token| tokens.is_revoked(token),
         };
-        self.decided.decisions.verdict(&PlanRisk::of(&self.plan), &around)
+        self.decided.decisions.verdict(&self.risk(), &around)
+    }
+
+    /// What its approvals are about.
+    pub(crate) fn risk(&self) -> PlanRisk {
+        let risk = PlanRisk::of(&self.plan);
+        PlanRisk {
+            asked_at: self.decided.asked_again_at.unwrap_or(risk.asked_at),
+            ..risk
+        }
+    }
+
+    /// Whether a person ended it, or time did.
+    pub(crate) fn is_over(&self) -> bool {
+        use WorkflowStatus::{Cancelled, Expired, Rejected};
+        matches!(self.status, Cancelled | Rejected | Expired)
     }
 
     /// Roughly the bytes it takes in memory.

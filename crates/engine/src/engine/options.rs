@@ -6,6 +6,7 @@ use sprag_core::operation::approval::Policy;
 use crate::decide::alerts::Alert;
 use crate::effects::traces::Traces;
 use crate::queue::{Caps, CircuitOptions};
+use crate::requests::operations::CheckHosts;
 
 /// How an engine runs.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,8 @@ pub struct Options {
     pub retention: Option<Retention>,
     /// Which plans need approval, and whose.
     pub approval: Policy,
+    /// The hosts that a principal who may only propose may have checked without approval.
+    pub check_hosts: CheckHosts,
     /// What is raised when actions that matter die.
     pub alerts: Vec<Alert>,
     /// The verbs of the audit that must have a reason.

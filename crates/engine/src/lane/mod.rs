@@ -165,6 +165,7 @@ impl Lane {
                 limits: options.limits,
                 retention: options.retention,
                 approval: options.approval.clone(),
+                check_hosts: options.check_hosts.clone(),
                 is_traced: options.traces.is_on(),
                 types,
                 kinds: metrics.kinds.index_of().clone(),

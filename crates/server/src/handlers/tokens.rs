@@ -210,6 +210,7 @@ pub(crate) async fn me(State(app): State<App>, caller: Asker, Query(Nothing): Qu
         scopes: caller.scopes.clone(),
         max_risk: caller.max_risk,
         authentication: app.gate.is_on(),
+        demo: app.settings.is_demo,
     }))
 }
 

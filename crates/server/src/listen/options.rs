@@ -26,6 +26,8 @@ pub struct Options {
     pub streams: usize,
     /// How callers are authenticated.
     pub auth: Auth,
+    /// Whether it runs the demo, for `GET /v1/me`.
+    pub is_demo: bool,
 }
 
 impl Default for Options {
@@ -37,6 +39,7 @@ impl Default for Options {
             store: "unknown".to_owned(),
             streams: STREAMS_MAX,
             auth: Auth::default(),
+            is_demo: false,
         }
     }
 }

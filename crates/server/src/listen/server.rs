@@ -112,6 +112,7 @@ impl Server {
             store,
             streams,
             auth,
+            is_demo,
         } = options;
         let Reserved { listener, address } = reserved;
         let (closing, is_closing) = watch::channel(false);
@@ -122,6 +123,7 @@ impl Server {
             is_loopback: address.ip().is_loopback(),
             streams,
             auth,
+            is_demo,
         };
         let app = App::new(engine, settings, is_closing);
         Ok(Self {

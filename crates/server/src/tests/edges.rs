@@ -140,6 +140,7 @@ async fn panicking(world: &World) -> std::net::SocketAddr {
         is_loopback: true,
         streams: 1,
         auth: crate::Auth::default(),
+        is_demo: false,
     };
     let (_, closing) = watch::channel(false);
     let app = App::new(world.handle.clone(), settings, closing);

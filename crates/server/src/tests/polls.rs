@@ -77,5 +77,6 @@ fn settings() -> Settings {
         is_loopback: true,
         streams: 1,
         auth: crate::Auth::default(),
+        is_demo: false,
     }
 }

@@ -272,6 +272,7 @@ async fn serve(
         store: address.kind().to_owned(),
         streams: sprag_server::STREAMS_MAX,
         auth: auth.clone(),
+        is_demo: purposed.purpose == Purpose::Demo,
     };
     let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;

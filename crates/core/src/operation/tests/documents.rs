@@ -82,6 +82,7 @@ action: { type: wait, config: {} }
 ---
 operation: redis_drain
 kind: workflow
+parameters: { delay: { type: string } }
 steps:
   - { name: a, operation: redis.dran }
   - { name: a, operation: wait, dependsOn: [b] }
@@ -108,6 +109,7 @@ steps:
         "unknown-root: `variables.q` begins with `variables`",
         "not-supported: `triggerState`",
         "reserved-name: `wait` is a built-in operation",
+        "reserved-name: parameter `delay` has the name of what every proposal has",
         "tool-taken: `redis_drain` and `redis.drain` would both be the tool `redis_drain`",
         "unknown-operation: there is no operation `redis.dran`",
         "bad-name: there is another step `a`",

@@ -6,6 +6,7 @@
 
 mod apply;
 mod cancel;
+mod checks;
 mod decide;
 mod expire;
 mod propose;
@@ -18,9 +19,11 @@ use sprag_core::operation::WorkflowStatus;
 
 pub use self::apply::{AppliedDocument, ApplyCatalog, CatalogApplied};
 pub use self::cancel::CancelWorkflow;
+pub use self::checks::{CheckHosts, NoHost, UnlistedCheck};
 pub use self::decide::{Approve, Reject, Revoke};
 pub use self::expire::ExpirePlan;
 pub use self::propose::{PLAN_BYTES_MAX, PROPOSALS_MAX, Propose};
+pub(super) use self::resume::refuse_compensated;
 pub use self::resume::{RESUMED_MAX, ResumeWorkflow};
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal};
