@@ -49,7 +49,11 @@ use crate::read::queue::Depths;
 const CHANGES_MAX: usize = 4_096;
 /// What an engine is built from.
 pub struct Builder {
-    requirements: Requirements,
+    store: Box<dyn LaneStore>,
+    readers: Arc<dyn Readers>,
+    clock: Arc<dyn Clock>,
+    secrets: Arc<dyn SecretSource>,
+    entropy: Box<dyn FnMut() -> u64 + Send>,
     runners: Runners,
     options: Options,
     member: Option<(member::Options, Box<dyn Nodes>)>,
@@ -111,7 +115,7 @@ impl Builder {
     /// Takes secrets from another source.
     #[must_use]
     pub fn secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
-        self.requirements.secrets = secrets;
+        self.secrets = secrets;
         self
     }
 
@@ -150,19 +154,16 @@ impl Builder {
     /// Opens the lane and starts it. Must be called inside a tokio runtime, which carries the attempts.
     pub fn start(self) -> Result<Engine, Fatal> {
         let Self {
-            requirements,
+            store,
+            readers,
+            clock,
+            secrets,
+            entropy,
             runners,
             options,
             member,
             peers,
         } = self;
-        let Requirements {
-            store,
-            readers,
-            clock,
-            entropy,
-            secrets,
-        } = requirements;
         let joined = Joined::of(member, &clock)?;
         let (sender, receiver) = mpsc::channel();
         let inbox = Inbox::new(sender.clone(), Arc::clone(&clock));
@@ -227,8 +228,19 @@ impl Builder {
 impl Engine {
     /// Begins to build an engine.
     pub fn builder(requirements: Requirements) -> Builder {
+        let Requirements {
+            store,
+            readers,
+            clock,
+            entropy,
+            secrets,
+        } = requirements;
         Builder {
-            requirements,
+            store,
+            readers,
+            clock,
+            secrets,
+            entropy,
             runners: Runners::new(),
             options: Options::default(),
             member: None,
