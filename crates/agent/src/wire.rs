@@ -18,27 +18,6 @@ pub mod proto {
     tonic::include_proto!("sprag.agent.v1");
 }
 
-impl From<&Latency> for proto::Histogram {
-    fn from(latency: &Latency) -> Self {
-        let Buckets {
-            lowest,
-            highest,
-            digits,
-            values,
-            counts,
-            saturated,
-        } = latency.to_buckets();
-        Self {
-            lowest,
-            highest,
-            digits,
-            values,
-            counts,
-            saturated,
-        }
-    }
-}
-
 impl From<&Tally> for proto::Tally {
     fn from(tally: &Tally) -> Self {
         let Tally {
@@ -54,8 +33,8 @@ impl From<&Tally> for proto::Tally {
             ops: *ops,
             errors: *errors,
             cut: *cut,
-            latency: Some(latency.into()),
-            service: Some(service.into()),
+            latency: Some(latency.to_buckets()),
+            service: Some(service.to_buckets()),
             first_start_unix_micros: first,
             last_end_unix_micros: last,
         }
@@ -122,24 +101,6 @@ fn tally_of(message: Option<&proto::Tally>) -> Result<Tally, CorruptBuckets> {
     })
 }
 
-fn latency_of(message: Option<&proto::Histogram>) -> Result<Latency, CorruptBuckets> {
-    let Some(proto::Histogram {
-        lowest,
-        highest,
-        digits,
-        values,
-        counts,
-        saturated,
-    }) = message.cloned()
-    else {
-        return Ok(Latency::default());
-    };
-    Latency::of_buckets(&Buckets {
-        lowest,
-        highest,
-        digits,
-        values,
-        counts,
-        saturated,
-    })
+fn latency_of(message: Option<&Buckets>) -> Result<Latency, CorruptBuckets> {
+    message.map_or_else(|| Ok(Latency::default()), Latency::of_buckets)
 }

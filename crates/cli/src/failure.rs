@@ -99,6 +99,15 @@ impl Failure {
         }
     }
 
+    /// With the cause of an error below, if it has one.
+    #[must_use]
+    pub(crate) fn caused_by(self, error: &dyn std::error::Error) -> Self {
+        match error.source() {
+            Some(cause) => self.note(format!("cause: {cause}")),
+            None => self,
+        }
+    }
+
     /// With a line below: a place, or what would help.
     #[must_use]
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {

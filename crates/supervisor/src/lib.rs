@@ -16,7 +16,7 @@ pub mod testing;
 mod tree;
 mod worker;
 
-pub use report::explain::{Explain, Hold, RuleStatus};
+pub use report::explain::Explain;
 pub use report::metrics::{Gauges, Metrics};
 pub use report::trouble::{Known, Ledger, OVER_AFTER_MILLIS, TROUBLES_MAX, Trouble, TroubleKind};
 pub use rule::{Check, GRACE_DEFAULT_MILLIS, Rule, RuleError, View};

@@ -5,43 +5,33 @@ use std::time::Duration;
 use super::options::Silence;
 use crate::plan::AgentLoss;
 use crate::stats::{Counts, Merged, Offset};
+use sprag_core::words;
 
-/// How an agent stands, as the controller sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentState {
-    /// It is READY.
-    Ready,
-    /// It performs the workload.
-    Running,
-    /// It is ending an aborted run.
-    Aborting,
-    /// It completed its part.
-    Completed,
-    /// Its part failed.
-    Failed,
-    /// Its part was aborted.
-    Aborted,
-    /// It is gone.
-    Lost,
+words! {
+    /// How an agent stands, as the controller sees it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AgentState as name {
+        /// It is READY.
+        Ready => "READY",
+        /// It performs the workload.
+        Running => "RUNNING",
+        /// It is ending an aborted run.
+        Aborting => "ABORTING",
+        /// It completed its part.
+        Completed => "COMPLETED",
+        /// Its part failed.
+        Failed => "FAILED",
+        /// Its part was aborted.
+        Aborted => "ABORTED",
+        /// It is gone.
+        Lost => "LOST",
+    }
 }
 
 impl AgentState {
     /// Whether nothing more comes from it.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Aborted | Self::Lost)
-    }
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ready => "READY",
-            Self::Running => "RUNNING",
-            Self::Aborting => "ABORTING",
-            Self::Completed => "COMPLETED",
-            Self::Failed => "FAILED",
-            Self::Aborted => "ABORTED",
-            Self::Lost => "LOST",
-        }
     }
 }
 

@@ -5,30 +5,30 @@ use std::fmt;
 use std::time::Duration;
 
 use super::run::RunId;
+use sprag_core::words;
 
 /// How many transitions an agent remembers.
 pub const HISTORY_MAX: usize = 64;
 
-/// The state of an agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// It takes a run. The task of the previous run has ended, or is counted as leaked.
-    #[default]
-    Idle,
-    /// It accepted a plan and waits for the start time.
-    Ready,
-    /// It performs a workload.
-    Running,
-    /// A run failed. The agent leaves this state at once.
-    Failed,
-    /// It waits for the task of an aborted run to end.
-    Aborting,
+words! {
+    /// The state of an agent.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum State as name {
+        /// It takes a run. The task of the previous run has ended, or is counted as leaked.
+        #[default]
+        Idle => "IDLE",
+        /// It accepted a plan and waits for the start time.
+        Ready => "READY",
+        /// It performs a workload.
+        Running => "RUNNING",
+        /// A run failed. The agent leaves this state at once.
+        Failed => "FAILED",
+        /// It waits for the task of an aborted run to end.
+        Aborting => "ABORTING",
+    }
 }
 
 impl State {
-    /// Every state.
-    pub const ALL: [Self; 5] = [Self::Idle, Self::Ready, Self::Running, Self::Failed, Self::Aborting];
-
     /// Whether an agent may go from this state to `to`.
     pub fn leads_to(self, to: Self) -> bool {
         matches!(
@@ -38,17 +38,6 @@ impl State {
                 | (Self::Running, Self::Idle | Self::Failed | Self::Aborting)
                 | (Self::Aborting | Self::Failed, Self::Idle)
         )
-    }
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "IDLE",
-            Self::Ready => "READY",
-            Self::Running => "RUNNING",
-            Self::Failed => "FAILED",
-            Self::Aborting => "ABORTING",
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use sprag_core::document::Shape::{Duration, Either, Filled, Flag, List, Map, Open, Text, Whole, Word};
 use sprag_core::document::{Key, Shape, Table};
+use sprag_core::{keys, table};
 
 use super::threshold::Measure;
 
@@ -35,22 +36,18 @@ static SEED: Shape = Whole {
 
 /// A phase, and with it the whole plan.
 const fn phase_keys() -> [Key; 10] {
-    [
-        Key::required("workload", &WORKLOAD, "What one operation is."),
-        Key::optional("http", &HTTP_MAP, "The request of the workload `http`."),
-        Key::optional("exec", &EXEC_MAP, "The program of the workload `exec`."),
-        Key::optional("machine", &MACHINE_MAP, "The execution of the workload `machine`."),
-        Key::optional(
-            "concurrency",
-            &USERS,
-            "Users; each starts an operation when its previous one ends.",
-        ),
-        Key::optional("rate", &RATE, "Operations a second, however long they take."),
-        Key::optional("maxInFlight", &USERS, "With `rate`: operations at once on one agent."),
-        Key::optional("duration", &SOME_TIME, "For how long operations start."),
-        Key::optional("rampUp", &ANY_TIME, "How long the load rises; part of the duration.").or("rampUpTime"),
-        Key::optional("opTimeout", &SOME_TIME, "How long an operation may take."),
-    ]
+    keys! {
+        required "workload": WORKLOAD => "What one operation is.";
+        optional "http": HTTP_MAP => "The request of the workload `http`.";
+        optional "exec": EXEC_MAP => "The program of the workload `exec`.";
+        optional "machine": MACHINE_MAP => "The execution of the workload `machine`.";
+        optional "concurrency": USERS => "Users; each starts an operation when its previous one ends.";
+        optional "rate": RATE => "Operations a second, however long they take.";
+        optional "maxInFlight": USERS => "With `rate`: operations at once on one agent.";
+        optional "duration": SOME_TIME => "For how long operations start.";
+        optional "rampUp" or "rampUpTime": ANY_TIME => "How long the load rises; part of the duration.";
+        optional "opTimeout": SOME_TIME => "How long an operation may take.";
+    }
 }
 
 static PHASE_KEYS: [Key; 10] = phase_keys();
@@ -115,41 +112,26 @@ pub(super) static PLAN: Table = Table {
 };
 
 /// An HTTP request.
-pub(super) static HTTP: Table = Table {
-    name: "http",
-    called: "`http`",
-    keys: &[
-        Key::required("url", &Filled, "Where."),
-        Key::optional(
-            "method",
-            &Word(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),
-            "How.",
-        ),
-        Key::optional("headers", &Open, "Its headers."),
-        Key::optional("body", &Shape::Any, "Its body: text, or a value that is sent as JSON."),
-    ],
+pub(super) static HTTP: Table = table! {
+    "http" called "`http`";
+    required "url": Filled => "Where.";
+    optional "method": Word(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) => "How.";
+    optional "headers": Open => "Its headers.";
+    optional "body": Shape::Any => "Its body: text, or a value that is sent as JSON.";
 };
 
 /// A program.
-pub(super) static EXEC: Table = Table {
-    name: "exec",
-    called: "`exec`",
-    keys: &[Key::required(
-        "command",
-        &List(&Filled),
-        "The program and its arguments.",
-    )],
+pub(super) static EXEC: Table = table! {
+    "exec" called "`exec`";
+    required "command": List(&Filled) => "The program and its arguments.";
 };
 
 /// An execution.
-pub(super) static MACHINE: Table = Table {
-    name: "machine",
-    called: "`machine`",
-    keys: &[
-        Key::required("server", &Filled, "The address of the server."),
-        Key::required("machine", &Filled, "The machine."),
-        Key::optional("variables", &Open, "The start values of variables."),
-    ],
+pub(super) static MACHINE: Table = table! {
+    "machine" called "`machine`";
+    required "server": Filled => "The address of the server.";
+    required "machine": Filled => "The machine.";
+    optional "variables": Open => "The start values of variables.";
 };
 
 static THRESHOLDS: Table = Table {
@@ -171,26 +153,13 @@ static AGENT_LOST: Shape = Either(&[Word(&["fail-fast", "best-effort"]), Map(&QU
 static CONTROLLER_LOST: Shape = Either(&[Word(&["abort", "finish-and-keep"]), Map(&GRACE)]);
 
 /// A quorum of agents.
-pub(super) static QUORUM: Table = Table {
-    name: "quorum",
-    called: "`onAgentLost`",
-    keys: &[Key::required(
-        "quorum",
-        &Whole {
-            least: 1,
-            most: AGENTS_MAX,
-        },
-        "The agents that must be left.",
-    )],
+pub(super) static QUORUM: Table = table! {
+    "quorum" called "`onAgentLost`";
+    required "quorum": Whole { least: 1, most: AGENTS_MAX } => "The agents that must be left.";
 };
 
 /// A time to attach again.
-pub(super) static GRACE: Table = Table {
-    name: "grace",
-    called: "`onControllerLost`",
-    keys: &[Key::required(
-        "grace",
-        &SOME_TIME,
-        "How long the controller may be gone.",
-    )],
+pub(super) static GRACE: Table = table! {
+    "grace" called "`onControllerLost`";
+    required "grace": SOME_TIME => "How long the controller may be gone.";
 };

@@ -3,55 +3,32 @@
 use std::fmt;
 
 use sprag_core::time::duration::Millis;
+use sprag_core::words;
 
-/// A figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
-    /// The median latency, in milliseconds.
-    P50,
-    /// The 90th percentile.
-    P90,
-    /// The 95th percentile.
-    P95,
-    /// The 99th percentile.
-    P99,
-    /// The 99.9th percentile.
-    P999,
-    /// The longest latency.
-    Max,
-    /// The share of operations that failed.
-    ErrorRate,
-    /// Operations a second.
-    Throughput,
+words! {
+    /// A figure.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Measure as name {
+        /// The median latency, in milliseconds.
+        P50 => "p50",
+        /// The 90th percentile.
+        P90 => "p90",
+        /// The 95th percentile.
+        P95 => "p95",
+        /// The 99th percentile.
+        P99 => "p99",
+        /// The 99.9th percentile.
+        P999 => "p999",
+        /// The longest latency.
+        Max => "max",
+        /// The share of operations that failed.
+        ErrorRate => "errorRate",
+        /// Operations a second.
+        Throughput => "throughput",
+    }
 }
 
 impl Measure {
-    /// Every figure, in the order of reports.
-    pub const ALL: [Self; 8] = [
-        Self::P50,
-        Self::P90,
-        Self::P95,
-        Self::P99,
-        Self::P999,
-        Self::Max,
-        Self::ErrorRate,
-        Self::Throughput,
-    ];
-
-    /// Its name in plans and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::P999 => "p999",
-            Self::Max => "max",
-            Self::ErrorRate => "errorRate",
-            Self::Throughput => "throughput",
-        }
-    }
-
     /// What a threshold on it looks like.
     pub(super) fn example(self) -> &'static str {
         match self {

@@ -2,6 +2,8 @@
 
 use hdrhistogram::Histogram;
 
+pub use crate::wire::proto::Histogram as Buckets;
+
 /// The longest latency that is told apart: one hour.
 pub const HIGHEST_MICROS: u64 = 3_600_000_000;
 const LOWEST_MICROS: u64 = 1;
@@ -26,23 +28,6 @@ impl Default for Latency {
             saturated: 0,
         }
     }
-}
-
-/// A histogram as it is sent: its bounds, and each value with its count.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Buckets {
-    /// The lowest value that is told apart, in microseconds.
-    pub lowest: u64,
-    /// The highest.
-    pub highest: u64,
-    /// Significant digits.
-    pub digits: u32,
-    /// Recorded values, rising.
-    pub values: Vec<u64>,
-    /// How often each was recorded.
-    pub counts: Vec<u64>,
-    /// How many were beyond the highest, and count as it.
-    pub saturated: u64,
 }
 
 /// Why a histogram is not merged.

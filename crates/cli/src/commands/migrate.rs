@@ -82,11 +82,7 @@ fn not_moved(error: &TransferError) -> Failure {
         }
         _ => Failure::new(error.to_string()),
     };
-    let failure = failure.code(error.code());
-    match std::error::Error::source(error) {
-        Some(cause) => failure.note(format!("cause: {cause}")),
-        None => failure,
-    }
+    failure.code(error.code()).caused_by(error)
 }
 
 /// Shows how far the move has come.

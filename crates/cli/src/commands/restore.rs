@@ -104,11 +104,7 @@ fn not_restored(error: &RestoreError) -> Failure {
         }
         _ => Failure::new(error.to_string()),
     };
-    let failure = failure.code(error.code());
-    match std::error::Error::source(error) {
-        Some(cause) => failure.note(format!("cause: {cause}")),
-        None => failure,
-    }
+    failure.code(error.code()).caused_by(error)
 }
 
 /// What was restored, and where.

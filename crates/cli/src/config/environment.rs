@@ -53,7 +53,7 @@ impl Environment {
     pub(super) fn read(&self, layers: &mut Layers) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (name, text) in &self.0 {
-            let Some(key) = keys::all().find(|key| key.variable == name) else {
+            let Some(key) = keys::KEYS.iter().find(|key| key.variable == name) else {
                 continue;
             };
             let place = Place::Variable(name.clone());
@@ -77,7 +77,7 @@ impl Environment {
     /// Variables that look like a slip of the pen, with what was most likely meant. They are not refused: platforms
     /// set variables of their own under any prefix.
     pub(crate) fn doubtful(&self) -> Vec<(&str, &'static str)> {
-        let known = || keys::all().map(|key| key.variable).chain(OTHERS);
+        let known = || keys::KEYS.iter().map(|key| key.variable).chain(OTHERS);
         let unknown = self.0.iter().map(|(name, _)| name.as_str());
         let unknown = unknown.filter(|name| !name.starts_with(SECRETS) && !known().any(|known| known == *name));
         unknown

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
-use sprag_core::document::Shape;
+use sprag_core::document::Shape::{self, Open, Text, Whole};
 use sprag_runners::api_call;
 use sprag_runners::mint::{ChainOptions, ContractOptions, Options, SignerOptions};
 
@@ -48,140 +48,67 @@ pub(super) enum Need {
     Optional,
 }
 
+/// Sections by name, each with an example and a line about it, then its keys: shape, example and what each is for.
+macro_rules! sections {
+    ($($section:literal such as $entry:literal, $purpose:literal {
+        $($need:ident $name:literal: $shape:expr, $example:literal => $about:literal;)+
+    })+) => {
+        &[$(Section {
+            name: $section,
+            example: $entry,
+            about: &[$purpose],
+            keys: &[$(Key {
+                name: $name,
+                shape: $shape,
+                need: Need::$need,
+                example: $example,
+                about: $about,
+            }),+],
+        }),+]
+    };
+}
+
 /// All of them, in the order in which they are printed.
-pub(super) static SECTIONS: &[Section] = &[
-    Section {
-        name: "services",
-        example: "crm",
-        about: &["A service for `api_call` actions, which name it in `service`."],
-        keys: &[
-            required(
-                "baseUrl",
-                "\"https://crm.example.com/api\"",
-                "The address. An action adds only path and query. May contain `{{secrets.NAME}}`.",
-            ),
-            table(
-                "headers",
-                "{ X-Tenant = \"acme\" }",
-                "Headers of every call. An action can override them.",
-            ),
-            Key {
-                name: "timeout",
-                shape: Shape::Whole {
-                    least: 1,
-                    most: 86_400_000,
-                },
-                need: Need::Optional,
-                example: "10000",
-                about: "Milliseconds for a call. The shorter of this and the action's timeout applies.",
-            },
-            table(
-                "authentication",
-                "{ type = \"bearer\", token = \"{{secrets.crm_token}}\" }",
-                "The credentials of calls: `none`, `basic`, `bearer`, `apiKey` or `oauth2`.",
-            ),
-        ],
-    },
-    Section {
-        name: "chains",
-        example: "base",
-        about: &["An EVM chain for `blockchain_mint` actions, which name it in `network`."],
-        keys: &[
-            required(
-                "rpc",
-                "\"https://mainnet.base.org\"",
-                "The URL of its node. May contain `{{secrets.NAME}}`.",
-            ),
-            Key {
-                name: "chainId",
-                shape: Shape::Whole {
-                    least: 1,
-                    most: u64::MAX,
-                },
-                need: Need::Optional,
-                example: "8453",
-                about: "The id of the chain. Sprag signs for no other.",
-            },
-            Key {
-                name: "confirmations",
-                shape: Shape::Whole { least: 1, most: 1_000 },
-                need: Need::Optional,
-                example: "1",
-                about: "The number of blocks that confirm a transaction.",
-            },
-            Key {
-                name: "bumpAfterSeconds",
-                shape: Shape::Whole { least: 1, most: 86_400 },
-                need: Need::Optional,
-                example: "30",
-                about: "If a transaction is not mined after this time, Sprag raises its fee.",
-            },
-            optional("maxFeePerGas", "\"50 gwei\"", "The highest fee per unit of gas."),
-        ],
-    },
-    Section {
-        name: "signers",
-        example: "issuer",
-        about: &["A signer of transactions."],
-        keys: &[
-            required("key", "\"{{secrets.issuer_key}}\"", "The secret with the private key."),
-            optional(
-                "unclaimed",
-                "\"replace\"",
-                "If a pending transaction that no action owns blocks an action: `replace` it, or `wait`.",
-            ),
-        ],
-    },
-    Section {
-        name: "contracts",
-        example: "certificates",
-        about: &["A contract. Actions name it, or its network and address."],
-        keys: &[
-            required("chain", "\"base\"", "The chain of the contract."),
-            required(
-                "address",
-                "\"0x0000000000000000000000000000000000000000\"",
-                "The address on the chain.",
-            ),
-            required(
-                "abi",
-                "\"certificates.json\"",
-                "A file with its ABI, or the ABI as JSON.",
-            ),
-            optional("signer", "\"issuer\"", "The signer, if the action sets none."),
-        ],
-    },
-];
-
-const fn required(name: &'static str, example: &'static str, about: &'static str) -> Key {
-    Key {
-        name,
-        shape: Shape::Text,
-        need: Need::Required,
-        example,
-        about,
+pub(super) static SECTIONS: &[Section] = sections! {
+    "services" such as "crm", "A service for `api_call` actions, which name it in `service`." {
+        Required "baseUrl": Text, "\"https://crm.example.com/api\""
+            => "The address. An action adds only path and query. May contain `{{secrets.NAME}}`.";
+        Optional "headers": Open, "{ X-Tenant = \"acme\" }"
+            => "Headers of every call. An action can override them.";
+        Optional "timeout": Whole { least: 1, most: 86_400_000 }, "10000"
+            => "Milliseconds for a call. The shorter of this and the action's timeout applies.";
+        Optional "authentication": Open, "{ type = \"bearer\", token = \"{{secrets.crm_token}}\" }"
+            => "The credentials of calls: `none`, `basic`, `bearer`, `apiKey` or `oauth2`.";
     }
-}
-
-const fn optional(name: &'static str, example: &'static str, about: &'static str) -> Key {
-    Key {
-        name,
-        shape: Shape::Text,
-        need: Need::Optional,
-        example,
-        about,
+    "chains" such as "base", "An EVM chain for `blockchain_mint` actions, which name it in `network`." {
+        Required "rpc": Text, "\"https://mainnet.base.org\""
+            => "The URL of its node. May contain `{{secrets.NAME}}`.";
+        Optional "chainId": Whole { least: 1, most: u64::MAX }, "8453"
+            => "The id of the chain. Sprag signs for no other.";
+        Optional "confirmations": Whole { least: 1, most: 1_000 }, "1"
+            => "The number of blocks that confirm a transaction.";
+        Optional "bumpAfterSeconds": Whole { least: 1, most: 86_400 }, "30"
+            => "If a transaction is not mined after this time, Sprag raises its fee.";
+        Optional "maxFeePerGas": Text, "\"50 gwei\""
+            => "The highest fee per unit of gas.";
     }
-}
-
-const fn table(name: &'static str, example: &'static str, about: &'static str) -> Key {
-    Key {
-        name,
-        shape: Shape::Open,
-        need: Need::Optional,
-        example,
-        about,
+    "signers" such as "issuer", "A signer of transactions." {
+        Required "key": Text, "\"{{secrets.issuer_key}}\""
+            => "The secret with the private key.";
+        Optional "unclaimed": Text, "\"replace\""
+            => "If a pending transaction that no action owns blocks an action: `replace` it, or `wait`.";
     }
-}
+    "contracts" such as "certificates", "A contract. Actions name it, or its network and address." {
+        Required "chain": Text, "\"base\""
+            => "The chain of the contract.";
+        Required "address": Text, "\"0x0000000000000000000000000000000000000000\""
+            => "The address on the chain.";
+        Required "abi": Text, "\"certificates.json\""
+            => "A file with its ABI, or the ABI as JSON.";
+        Optional "signer": Text, "\"issuer\""
+            => "The signer, if the action sets none.";
+    }
+};
 
 /// The section of that name.
 pub(super) fn section(name: &str) -> Option<&'static Section> {

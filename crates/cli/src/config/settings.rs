@@ -159,7 +159,7 @@ impl Settings {
             ("listen", "advertise", "--advertise", given.advertise),
             ("auth", "mode", "--auth", given.auth),
         ] {
-            let key = keys::all().find(|key| key.section == section && key.name == name);
+            let key = keys::KEYS.iter().find(|key| key.section == section && key.name == name);
             let Some((key, text)) = key.zip(text) else { continue };
             let value = serde_json::Value::from(text);
             match layers::check(&key.shape, &value) {
@@ -539,21 +539,21 @@ fn every_of(text: &str) -> Result<Duration, Wrong> {
 
 fn engine_of(layers: &Layers) -> sprag_engine::Options {
     let default = sprag_engine::Options::default();
-    let Limits {
-        message_bytes,
-        variables_bytes,
-        json_depth,
-        microsteps,
-        inbox,
-        history_page,
-    } = default.limits;
     let limits = Limits {
-        message_bytes: layers.whole("limits", "messageBytes").unwrap_or(message_bytes),
-        variables_bytes: layers.whole("limits", "variablesBytes").unwrap_or(variables_bytes),
-        json_depth: layers.whole("limits", "jsonDepth").unwrap_or(json_depth),
-        microsteps: layers.whole("limits", "microsteps").unwrap_or(microsteps),
-        inbox: layers.whole("limits", "inbox").unwrap_or(inbox),
-        history_page: layers.whole("limits", "historyPage").unwrap_or(history_page),
+        message_bytes: layers
+            .whole("limits", "messageBytes")
+            .unwrap_or(default.limits.message_bytes),
+        variables_bytes: layers
+            .whole("limits", "variablesBytes")
+            .unwrap_or(default.limits.variables_bytes),
+        json_depth: layers.whole("limits", "jsonDepth").unwrap_or(default.limits.json_depth),
+        microsteps: layers
+            .whole("limits", "microsteps")
+            .unwrap_or(default.limits.microsteps),
+        inbox: layers.whole("limits", "inbox").unwrap_or(default.limits.inbox),
+        history_page: layers
+            .whole("limits", "historyPage")
+            .unwrap_or(default.limits.history_page),
     };
     let caps = Caps {
         total: layers.whole("limits", "attempts").unwrap_or(default.caps.total),

@@ -2,29 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where an action stands. The numbers are stored: never renumber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[repr(u8)]
-pub enum Status {
-    /// Not yet due.
-    Scheduled = 0,
-    /// Due; waits for a permit.
-    Queued = 1,
-    /// An attempt is under way.
-    Running = 2,
-    /// An attempt failed; the next one has a due time.
-    Retrying = 3,
-    /// Done.
-    Succeeded = 4,
-    /// A dead letter, waiting for a person.
-    Dead = 5,
-    /// Ended before it succeeded.
-    Cancelled = 6,
-    /// Its condition was false, or it is disabled.
-    Skipped = 7,
-    /// A dead letter that a person put away.
-    Archived = 8,
+use crate::words;
+
+words! {
+    /// Where an action stands. The numbers are stored: never renumber.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    #[repr(u8)]
+    pub enum Status as word {
+        /// Not yet due.
+        Scheduled = 0 => "scheduled",
+        /// Due; waits for a permit.
+        Queued = 1 => "queued",
+        /// An attempt is under way.
+        Running = 2 => "running",
+        /// An attempt failed; the next one has a due time.
+        Retrying = 3 => "retrying",
+        /// Done.
+        Succeeded = 4 => "succeeded",
+        /// A dead letter, waiting for a person.
+        Dead = 5 => "dead",
+        /// Ended before it succeeded.
+        Cancelled = 6 => "cancelled",
+        /// Its condition was false, or it is disabled.
+        Skipped = 7 => "skipped",
+        /// A dead letter that a person put away.
+        Archived = 8 => "archived",
+    }
 }
 
 /// An arrow that the lifecycle does not have.
@@ -38,19 +42,6 @@ pub struct IllegalMove {
 }
 
 impl Status {
-    /// All of them, by number.
-    pub const ALL: [Self; 9] = [
-        Self::Scheduled,
-        Self::Queued,
-        Self::Running,
-        Self::Retrying,
-        Self::Succeeded,
-        Self::Dead,
-        Self::Cancelled,
-        Self::Skipped,
-        Self::Archived,
-    ];
-
     /// The number that is stored.
     pub fn number(self) -> u8 {
         self as u8
@@ -64,21 +55,6 @@ impl Status {
     /// Whether something is still to happen by itself.
     pub fn is_open(self) -> bool {
         self <= Self::Retrying
-    }
-
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Scheduled => "scheduled",
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Retrying => "retrying",
-            Self::Succeeded => "succeeded",
-            Self::Dead => "dead",
-            Self::Cancelled => "cancelled",
-            Self::Skipped => "skipped",
-            Self::Archived => "archived",
-        }
     }
 
     /// Whether the lifecycle has an arrow from here to there.

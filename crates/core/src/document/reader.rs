@@ -62,6 +62,11 @@ impl Reader {
         self.findings.error(place, "bad-value", detail, remedy);
     }
 
+    /// Notes that a member of a map is not what it should be.
+    pub fn refuse_member(&mut self, map: &Spot<'_>, name: &str, detail: impl Into<String>, remedy: impl Into<String>) {
+        self.refuse(&map.place_of(name), detail, remedy);
+    }
+
     /// Notes that a value is of the wrong kind, unless it is still to be rendered.
     pub fn wrong(&mut self, spot: &Spot<'_>, expected: &str) {
         if spot.text().is_some_and(|text| self.is_open(text)) {

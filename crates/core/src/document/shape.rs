@@ -33,6 +33,26 @@ pub struct Key {
     pub about: &'static str,
 }
 
+/// Keys, a row each: `required "name" or "alias": Shape => "What it is for.";`.
+#[macro_export]
+macro_rules! keys {
+    ($($kind:ident $name:literal $(or $alias:literal)?: $shape:expr $(=> $about:literal)?;)*) => {
+        [$($crate::document::Key::$kind($name, &$shape, concat!($($about)?)) $(.or($alias))?),*]
+    };
+}
+
+/// A [`Table`]: its name and what messages call it, then its [`keys!`](crate::keys).
+#[macro_export]
+macro_rules! table {
+    ($name:literal called $called:literal; $($keys:tt)*) => {
+        $crate::document::Table {
+            name: $name,
+            called: $called,
+            keys: &$crate::keys! { $($keys)* },
+        }
+    };
+}
+
 /// The values that are accepted.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {

@@ -1,83 +1,56 @@
 //! The fields that filters may name, over all resources.
 
-/// A field. What it is called is the same in every resource that has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Field {
-    /// `id`
-    Id,
-    /// `machine`
-    Machine,
-    /// `version`
-    Version,
-    /// `status`
-    Status,
-    /// `key`: may be absent.
-    Key,
-    /// `tag`: any of the tags.
-    Tag,
-    /// `state`: any of the active states.
-    State,
-    /// `createdAt`
-    CreatedAt,
-    /// `updatedAt`
-    UpdatedAt,
-    /// `actionId`
-    ActionId,
-    /// `type`
-    Type,
-    /// `executionId`
-    ExecutionId,
-    /// `errorType`: may be absent.
-    ErrorType,
-    /// `priority`
-    Priority,
-    /// `runAt`
-    RunAt,
-    /// `fingerprint`: of dead letters only.
-    Fingerprint,
-    /// `diedAt`: of dead letters only.
-    DiedAt,
-    /// `principal`: of the audit only, like all that follow.
-    Principal,
-    /// `verb`
-    Verb,
-    /// `target`
-    Target,
-    /// `at`
-    At,
-    /// `shard`
-    Shard,
-    /// `refused`: may be absent.
-    Refused,
-}
+use crate::words;
 
-impl Field {
-    /// As filters write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Id => "id",
-            Self::Machine => "machine",
-            Self::Version => "version",
-            Self::Status => "status",
-            Self::Key => "key",
-            Self::Tag => "tag",
-            Self::State => "state",
-            Self::CreatedAt => "createdAt",
-            Self::UpdatedAt => "updatedAt",
-            Self::ActionId => "actionId",
-            Self::Type => "type",
-            Self::ExecutionId => "executionId",
-            Self::ErrorType => "errorType",
-            Self::Priority => "priority",
-            Self::RunAt => "runAt",
-            Self::Fingerprint => "fingerprint",
-            Self::DiedAt => "diedAt",
-            Self::Principal => "principal",
-            Self::Verb => "verb",
-            Self::Target => "target",
-            Self::At => "at",
-            Self::Shard => "shard",
-            Self::Refused => "refused",
-        }
+words! {
+    /// A field. What it is called is the same in every resource that has it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Field as name {
+        /// `id`
+        Id => "id",
+        /// `machine`
+        Machine => "machine",
+        /// `version`
+        Version => "version",
+        /// `status`
+        Status => "status",
+        /// `key`: may be absent.
+        Key => "key",
+        /// `tag`: any of the tags.
+        Tag => "tag",
+        /// `state`: any of the active states.
+        State => "state",
+        /// `createdAt`
+        CreatedAt => "createdAt",
+        /// `updatedAt`
+        UpdatedAt => "updatedAt",
+        /// `actionId`
+        ActionId => "actionId",
+        /// `type`
+        Type => "type",
+        /// `executionId`
+        ExecutionId => "executionId",
+        /// `errorType`: may be absent.
+        ErrorType => "errorType",
+        /// `priority`
+        Priority => "priority",
+        /// `runAt`
+        RunAt => "runAt",
+        /// `fingerprint`: of dead letters only.
+        Fingerprint => "fingerprint",
+        /// `diedAt`: of dead letters only.
+        DiedAt => "diedAt",
+        /// `principal`: of the audit only, like all that follow.
+        Principal => "principal",
+        /// `verb`
+        Verb => "verb",
+        /// `target`
+        Target => "target",
+        /// `at`
+        At => "at",
+        /// `shard`
+        Shard => "shard",
+        /// `refused`: may be absent.
+        Refused => "refused",
     }
 }

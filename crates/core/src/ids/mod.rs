@@ -102,8 +102,8 @@ fn decode(text: &str) -> Option<u128> {
     Some(bits)
 }
 
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(u128);
@@ -193,49 +193,29 @@ macro_rules! id {
                 json_schema!({ "type": "string", "pattern": pattern })
             }
         }
-    };
+    )+};
 }
 
-id!(
+ids! {
     /// One running instance of a machine version.
-    ExecutionId,
-    "exe_"
-);
-id!(
+    ExecutionId = "exe_";
     /// One durable occurrence of an action definition.
-    ActionId,
-    "act_"
-);
-id!(
+    ActionId = "act_";
     /// One try at an action.
-    AttemptId,
-    "att_"
-);
-id!(
+    AttemptId = "att_";
     /// A message whose sender gave it no id.
-    MessageId,
-    "msg_"
-);
-id!(
+    MessageId = "msg_";
     /// A kill switch.
-    SwitchId,
-    "swi_"
-);
-id!(
+    SwitchId = "swi_";
     /// What a caller shows to the server.
-    TokenId,
-    "tok_"
-);
-id!(
+    TokenId = "tok_";
     /// One piece of bulk work.
-    JobId,
-    "job_"
-);
-id!(
+    JobId = "job_";
     /// A proposal, and the workflow that it becomes.
-    WorkflowId,
-    "wfl_"
-);
+    WorkflowId = "wfl_";
+    /// One process among those that share a database: every start of one is another node.
+    NodeId = "nod_";
+}
 
 impl WorkflowId {
     /// The execution that runs the approved plan.
@@ -260,12 +240,6 @@ impl From<ActionId> for WorkflowId {
         Self(id.0)
     }
 }
-
-id!(
-    /// One process among those that share a database: every start of one is another node.
-    NodeId,
-    "nod_"
-);
 
 /// Derives the ids of one decision from the entropy that came with its input.
 #[derive(Clone, Debug)]

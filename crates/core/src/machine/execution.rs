@@ -12,6 +12,7 @@ use crate::action::{ActionError, ResultEvent};
 use crate::expression::template::Frozen;
 use crate::ids::ExecutionId;
 use crate::time::Timestamp;
+use crate::words;
 
 /// What never changes about an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,26 +96,17 @@ pub struct End {
     pub error: Option<ActionError>,
 }
 
-/// The word an action's end is announced with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum How {
-    /// Succeeded.
-    Done,
-    /// Dead, rejected, expired, or cancelled by a person.
-    Failed,
-    /// Its condition was false, or it is disabled.
-    Skipped,
-}
-
-impl How {
-    /// The first part of the event's type.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-        }
+words! {
+    /// The word an action's end is announced with.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum How as word {
+        /// Succeeded.
+        Done => "done",
+        /// Dead, rejected, expired, or cancelled by a person.
+        Failed => "failed",
+        /// Its condition was false, or it is disabled.
+        Skipped => "skipped",
     }
 }
 

@@ -8,18 +8,21 @@ use super::keys::PROPOSAL;
 use super::{read, steps};
 use crate::document::source::Spot;
 use crate::document::{Fields, Finding, Findings, Reader, Shape, Stage};
+use crate::words;
 
-/// How soon an approver should decide. Sooner comes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Urgency {
-    /// At once.
-    Now,
-    /// Today.
-    #[default]
-    Soon,
-    /// When there is time.
-    Later,
+words! {
+    /// How soon an approver should decide. Sooner comes first.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Urgency as word {
+        /// At once.
+        Now => "now",
+        /// Today.
+        #[default]
+        Soon => "soon",
+        /// When there is time.
+        Later => "later",
+    }
 }
 
 /// What a principal proposes.
@@ -60,18 +63,6 @@ pub enum Work {
 }
 
 impl Urgency {
-    /// All, the soonest first.
-    pub const ALL: [Self; 3] = [Self::Now, Self::Soon, Self::Later];
-
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Now => "now",
-            Self::Soon => "soon",
-            Self::Later => "later",
-        }
-    }
-
     /// The priority of actions that say nothing about theirs.
     pub const fn priority(self) -> u8 {
         match self {

@@ -2,27 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a workflow stands. The numbers are stored: never renumber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[repr(u8)]
-pub enum WorkflowStatus {
-    /// Proposed; nothing was decided about it yet, or it needs no approval and has not started.
-    Pending = 0,
-    /// Waits for a person.
-    AwaitingApproval = 1,
-    /// Started: steps run, or wait for each other or for their time.
-    InProgress = 2,
-    /// Every step ended well, or was allowed to fail.
-    Completed = 3,
-    /// A step failed, and what depends on it waits.
-    Failed = 4,
-    /// A person ended it.
-    Cancelled = 5,
-    /// A person refused it.
-    Rejected = 6,
-    /// The time to decide, or to begin, is over.
-    Expired = 7,
+use crate::words;
+
+words! {
+    /// Where a workflow stands. The numbers are stored: never renumber.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    #[repr(u8)]
+    pub enum WorkflowStatus as word {
+        /// Proposed; nothing was decided about it yet, or it needs no approval and has not started.
+        Pending = 0 => "pending",
+        /// Waits for a person.
+        AwaitingApproval = 1 => "awaiting_approval",
+        /// Started: steps run, or wait for each other or for their time.
+        InProgress = 2 => "in_progress",
+        /// Every step ended well, or was allowed to fail.
+        Completed = 3 => "completed",
+        /// A step failed, and what depends on it waits.
+        Failed = 4 => "failed",
+        /// A person ended it.
+        Cancelled = 5 => "cancelled",
+        /// A person refused it.
+        Rejected = 6 => "rejected",
+        /// The time to decide, or to begin, is over.
+        Expired = 7 => "expired",
+    }
 }
 
 /// An arrow that the lifecycle does not have.
@@ -36,18 +40,6 @@ pub struct IllegalWorkflowMove {
 }
 
 impl WorkflowStatus {
-    /// All of them, by number.
-    pub const ALL: [Self; 8] = [
-        Self::Pending,
-        Self::AwaitingApproval,
-        Self::InProgress,
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-        Self::Rejected,
-        Self::Expired,
-    ];
-
     /// The number that is stored.
     pub fn number(self) -> u8 {
         self as u8
@@ -61,20 +53,6 @@ impl WorkflowStatus {
     /// The status of that word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.word() == word)
-    }
-
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::AwaitingApproval => "awaiting_approval",
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Rejected => "rejected",
-            Self::Expired => "expired",
-        }
     }
 
     /// Whether something may still happen: it counts towards a proposer's open plans.

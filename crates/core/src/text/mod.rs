@@ -6,6 +6,7 @@
 
 pub mod html;
 pub mod redact;
+mod words;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -164,10 +164,8 @@ impl Request for LeasedConfig {
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
-        let at = match leased(decider, self.0) {
-            Ok(leased) => leased.at,
-            Err(refusal) if refusal.code == Code::AttemptSuperseded => return Ok(None),
-            Err(refusal) => return Err(refusal),
+        let Some(at) = still_leased(decider, self.0)? else {
+            return Ok(None);
         };
         let config = decider.change(at.execution, |change| {
             let action = change.state.actions.get(&at.action)?;
@@ -194,10 +192,8 @@ impl Request for LeasedType {
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
-        let at = match leased(decider, self.0) {
-            Ok(leased) => leased.at,
-            Err(refusal) if refusal.code == Code::AttemptSuperseded => return Ok(None),
-            Err(refusal) => return Err(refusal),
+        let Some(at) = still_leased(decider, self.0)? else {
+            return Ok(None);
         };
         let found = decider.change(at.execution, |change| {
             let action = change.state.actions.get(&at.action)?;
@@ -257,6 +253,15 @@ fn leased(decider: &Decider<'_>, attempt: AttemptId) -> Result<LeasedAttempt, Re
         }
         superseded(attempt)
     })
+}
+
+/// Where the attempt is, unless it holds no lease any more.
+fn still_leased(decider: &Decider<'_>, attempt: AttemptId) -> Result<Option<AttemptRef>, Refusal> {
+    match leased(decider, attempt) {
+        Ok(leased) => Ok(Some(leased.at)),
+        Err(refusal) if refusal.code == Code::AttemptSuperseded => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
 }
 
 fn superseded(attempt: AttemptId) -> Refusal {

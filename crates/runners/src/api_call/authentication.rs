@@ -93,7 +93,7 @@ fn read_basic(reader: &mut Reader, object: &Spot<'_>) -> Option<Authentication> 
     let (username, password) = (username?, password?);
     if username.contains(':') && !reader.is_open(username) {
         let remedy = "write a name without `:`; the first one ends it";
-        reader.refuse(&object.place_of("username"), "the name holds `:`", remedy);
+        reader.refuse_member(object, "username", "the name holds `:`", remedy);
     }
     Some(Authentication::Basic {
         username: username.to_owned(),
@@ -148,7 +148,7 @@ fn check_header(reader: &mut Reader, object: &Spot<'_>, (key, name, value): (&st
     match http::header(name, value) {
         Err(error) if key == "name" || !matches!(error, RequestError::HeaderName(_) | RequestError::Reserved(_)) => {
             let remedy = "write what a header of HTTP can hold";
-            reader.refuse(&object.place_of(key), error.to_string(), remedy);
+            reader.refuse_member(object, key, error.to_string(), remedy);
         }
         _ => {}
     }
@@ -188,11 +188,7 @@ fn read_token_endpoint(reader: &mut Reader, object: &Spot<'_>) -> Option<Url> {
         Ok(url) => Some(url),
         Err(error) => {
             let remedy = "write an absolute URL such as `https://login.example.com/oauth/token`";
-            reader.refuse(
-                &object.place_of("tokenEndpoint"),
-                format!("`{}`: {error}", shown(text)),
-                remedy,
-            );
+            reader.refuse_member(object, "tokenEndpoint", format!("`{}`: {error}", shown(text)), remedy);
             None
         }
     }

@@ -128,11 +128,7 @@ fn read_endpoint(reader: &mut Reader, object: &Spot<'_>) -> Option<Endpoint> {
         Ok(endpoint) => Some(endpoint).filter(|_| !is_open),
         Err(error) => {
             let remedy = "write a path below the service's `baseUrl`, such as `/v1/records/7?full=true`";
-            reader.refuse(
-                &object.place_of("endpoint"),
-                format!("`{}`: {error}", shown(text)),
-                remedy,
-            );
+            reader.refuse_member(object, "endpoint", format!("`{}`: {error}", shown(text)), remedy);
             None
         }
     }
@@ -159,6 +155,6 @@ fn check_headers(reader: &mut Reader, object: &Spot<'_>, headers: &HeaderMap, of
     if let Some(signed) = signed.filter(|signed| headers.contains_key(signed.as_str())) {
         let detail = format!("header `{signed}` is set by the authentication");
         let remedy = "leave the header out, or write `authentication: {type: none}`";
-        reader.refuse(&object.place_of("headers"), detail, remedy);
+        reader.refuse_member(object, "headers", detail, remedy);
     }
 }

@@ -187,11 +187,7 @@ fn checked(written: &Value) -> Vec<ConfigProblem> {
             && headers.contains_key(signed.as_str())
         {
             let detail = format!("header `{signed}` is set by `authentication`");
-            reader.refuse(
-                &object.place_of(HEADERS),
-                detail,
-                "leave the header out, or the authentication",
-            );
+            reader.refuse_member(object, HEADERS, detail, "leave the header out, or the authentication");
         }
         Some(())
     });

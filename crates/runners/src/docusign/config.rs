@@ -151,7 +151,7 @@ fn check_fields(reader: &mut Reader, lists: &Spot<'_>, key: &str) {
                 let value = field.value.get("value").and_then(Value::as_str);
                 check_field(reader, &field.place_of("value"), name, value);
             }
-            None => reader.refuse(&field.place_of("name"), "the field has no `name`", "give it one"),
+            None => reader.refuse_member(&field, "name", "the field has no `name`", "give it one"),
         }
     }
 }

@@ -148,18 +148,14 @@ fn check_person(reader: &mut Reader, person: &Spot<'_>) {
         && !reader.is_open(name)
     {
         let detail = format!("the name has more than {CHARACTERS_MAX} characters");
-        reader.refuse(&person.place_of("name"), detail, "shorten it");
+        reader.refuse_member(person, "name", detail, "shorten it");
     }
     if let Some(address) = reader.required_text(person, "email", "`ann@example.com`")
         && !reader.is_open(address)
         && let Err(error) = email::check_address(address)
     {
         let detail = format!("`{}`: {error}", shown(address));
-        reader.refuse(
-            &person.place_of("email"),
-            detail,
-            "write an address such as `ann@example.com`",
-        );
+        reader.refuse_member(person, "email", detail, "write an address such as `ann@example.com`");
     }
 }
 

@@ -132,11 +132,11 @@ fn read_object(reader: &mut Reader, object: &Spot<'_>, providers: &Providers) ->
         .and_then(Value::as_array)
         .is_some_and(Vec::is_empty)
     {
-        reader.refuse(&object.place_of("to"), "the mail has no recipient", "add an address");
+        reader.refuse_member(object, "to", "the mail has no recipient", "add an address");
     }
     if [&to, &cc, &bcc].iter().map(|list| list.len()).sum::<usize>() > RECIPIENTS_MAX {
         let detail = format!("there are more than {RECIPIENTS_MAX} receivers");
-        reader.refuse(&object.place_of("to"), detail, "send several mails");
+        reader.refuse_member(object, "to", detail, "send several mails");
     }
     let from = read_from(reader, object, provider, providers);
     let reply_to = read_mailboxes(reader, object, "replyTo").into_iter().next();
@@ -180,11 +180,7 @@ fn check_provider(reader: &mut Reader, object: &Spot<'_>, provider: &str, provid
     }
     if provider != SMTP && object.has("server") {
         let detail = format!("`server` is for `smtp`, and the provider is `{provider}`");
-        reader.refuse(
-            &object.place_of("server"),
-            detail,
-            "remove it, or write `provider: smtp`",
-        );
+        reader.refuse_member(object, "server", detail, "remove it, or write `provider: smtp`");
     }
 }
 
@@ -195,8 +191,9 @@ fn read_mailboxes(reader: &mut Reader, object: &Spot<'_>, key: &str) -> Vec<Mail
         match address::several(text) {
             _ if reader.is_open(text) => {}
             Ok(read) => mailboxes.extend(read),
-            Err(detail) => reader.refuse(
-                &object.place_of(key),
+            Err(detail) => reader.refuse_member(
+                object,
+                key,
                 format!("`{}` is not an address: {detail}", shown(text)),
                 "write `ann@example.com` or `Ann Lee <ann@example.com>`",
             ),
@@ -216,7 +213,7 @@ fn read_from(reader: &mut Reader, object: &Spot<'_>, provider: Option<&str>, pro
     };
     if default.is_none() && is_configured(object, provider, providers) {
         let remedy = format!("add `from`, here or in `[providers.{provider}]`");
-        reader.refuse(&object.place_of("from"), "the sender is missing", remedy);
+        reader.refuse_member(object, "from", "the sender is missing", remedy);
     }
     default
 }
@@ -226,7 +223,7 @@ fn read_line(reader: &mut Reader, object: &Spot<'_>, key: &str) -> Option<String
     let text = reader.text(object, key)?;
     if text.contains(['\r', '\n']) && !reader.is_open(text) {
         let detail = format!("`{key}` holds a line break");
-        reader.refuse(&object.place_of(key), detail, "put it on one line");
+        reader.refuse_member(object, key, detail, "put it on one line");
         return None;
     }
     Some(text.to_owned())
@@ -239,11 +236,7 @@ fn read_content(reader: &mut Reader, object: &Spot<'_>) -> Option<Content> {
     match template {
         Some(_) if object.has("text") || object.has("html") => {
             let detail = "`template` and words of the action's own are both given";
-            reader.refuse(
-                &object.place_of("template"),
-                detail,
-                "keep `template`, or `text` and `html`",
-            );
+            reader.refuse_member(object, "template", detail, "keep `template`, or `text` and `html`");
             None
         }
         Some(name) => Some(Content::Template {
@@ -252,7 +245,7 @@ fn read_content(reader: &mut Reader, object: &Spot<'_>) -> Option<Content> {
         }),
         None if !object.has("template") && !object.has("text") && !object.has("html") => {
             let remedy = "add `template`, `text` or `html`";
-            reader.refuse(&object.place_of("text"), "the mail has no text", remedy);
+            reader.refuse_member(object, "text", "the mail has no text", remedy);
             None
         }
         None => Some(Content::Words {
@@ -267,7 +260,7 @@ fn read_attachments(reader: &mut Reader, object: &Spot<'_>) -> Vec<Attachment> {
     let count = list.map_or(0, |list| list.items().count());
     if count > ATTACHMENTS_MAX {
         let detail = format!("there are {count} attachments, and at most {ATTACHMENTS_MAX} can be sent");
-        reader.refuse(&object.place_of("attachments"), detail, "send several mails, or links");
+        reader.refuse_member(object, "attachments", detail, "send several mails, or links");
         return Vec::new();
     }
     let items = reader.maps(object, "attachments", &ATTACHMENT_KEYS);
@@ -275,7 +268,7 @@ fn read_attachments(reader: &mut Reader, object: &Spot<'_>) -> Vec<Attachment> {
     let bytes: usize = attachments.iter().map(|attachment| attachment.bytes.len()).sum();
     if bytes > ATTACHMENT_BYTES_MAX {
         let detail = format!("the attachments have {bytes} bytes, and at most {ATTACHMENT_BYTES_MAX} can be sent");
-        reader.refuse(&object.place_of("attachments"), detail, "send links instead");
+        reader.refuse_member(object, "attachments", detail, "send links instead");
     }
     attachments
 }
@@ -286,11 +279,7 @@ fn read_attachment(reader: &mut Reader, item: &Spot<'_>) -> Option<Attachment> {
     let content_type = reader.text(item, "contentType").unwrap_or("application/octet-stream");
     if !reader.is_open(content_type) && ContentType::parse(content_type).is_err() {
         let detail = format!("`{}` is not a media type", shown(content_type));
-        reader.refuse(
-            &item.place_of("contentType"),
-            detail,
-            "write it as in `application/pdf`",
-        );
+        reader.refuse_member(item, "contentType", detail, "write it as in `application/pdf`");
     }
     let bytes = match (reader.text(item, "content"), reader.text(item, "text")) {
         (Some(content), None) if reader.is_open(content) => return None,
@@ -298,14 +287,14 @@ fn read_attachment(reader: &mut Reader, item: &Spot<'_>) -> Option<Attachment> {
             Ok(bytes) => bytes,
             Err(error) => {
                 let detail = format!("`content` is not base64: {error}");
-                reader.refuse(&item.place_of("content"), detail, "encode it, or write `text` for text");
+                reader.refuse_member(item, "content", detail, "encode it, or write `text` for text");
                 return None;
             }
         },
         (None, Some(text)) => text.as_bytes().to_vec(),
         _ => {
             let detail = "an attachment has either `content` or `text`";
-            reader.refuse(&item.place_of("content"), detail, "add base64 as `content`, or `text`");
+            reader.refuse_member(item, "content", detail, "add base64 as `content`, or `text`");
             return None;
         }
     };
@@ -328,7 +317,7 @@ fn read_server(reader: &mut Reader, object: &Spot<'_>) -> Option<SmtpServer> {
         (None, None) => None,
         _ => {
             let detail = "`username` and `password` go together";
-            reader.refuse(&server.place_of("password"), detail, "give both, or none");
+            reader.refuse_member(&server, "password", detail, "give both, or none");
             None
         }
     };

@@ -65,23 +65,20 @@ fn read_command(reader: &mut Reader, object: &Spot<'_>) -> Option<(String, Vec<S
         && !reader.is_open(text)
     {
         let remedy = "write the program and its arguments as a list of strings: no shell reads them";
-        reader.refuse(&object.place_of("command"), "`command` is a string", remedy);
+        reader.refuse_member(object, "command", "`command` is a string", remedy);
         return None;
     }
     let words = reader.texts(object, "command")?;
     if words.len() > WORDS_MAX {
-        reader.refuse(
-            &object.place_of("command"),
+        reader.refuse_member(
+            object,
+            "command",
             format!("there are more than {WORDS_MAX} words"),
             "pass them by `stdin`",
         );
     }
     if words.iter().any(|word| word.contains('\0')) {
-        reader.refuse(
-            &object.place_of("command"),
-            "a word holds a NUL character",
-            "leave it out",
-        );
+        reader.refuse_member(object, "command", "a word holds a NUL character", "leave it out");
     }
     match words.split_first() {
         Some((program, arguments)) if !program.is_empty() => Some((
@@ -89,11 +86,7 @@ fn read_command(reader: &mut Reader, object: &Spot<'_>) -> Option<(String, Vec<S
             arguments.iter().map(ToString::to_string).collect(),
         )),
         _ => {
-            reader.refuse(
-                &object.place_of("command"),
-                "`command` names no program",
-                "put the program first",
-            );
+            reader.refuse_member(object, "command", "`command` names no program", "put the program first");
             None
         }
     }
@@ -102,8 +95,9 @@ fn read_command(reader: &mut Reader, object: &Spot<'_>) -> Option<(String, Vec<S
 fn read_variables(reader: &mut Reader, object: &Spot<'_>, allowed: &Variables) -> Vec<(String, String)> {
     let pairs = reader.pairs(object, "env");
     if pairs.len() > WORDS_MAX {
-        reader.refuse(
-            &object.place_of("env"),
+        reader.refuse_member(
+            object,
+            "env",
             format!("there are more than {WORDS_MAX} variables"),
             "pass them by `stdin`",
         );
@@ -126,8 +120,9 @@ fn read_variables(reader: &mut Reader, object: &Spot<'_>, allowed: &Variables) -
 fn read_directory(reader: &mut Reader, object: &Spot<'_>) -> String {
     let directory = reader.text(object, "cwd").unwrap_or(DIRECTORY);
     if !reader.is_open(directory) && (!directory.starts_with('/') || directory.contains('\0')) {
-        reader.refuse(
-            &object.place_of("cwd"),
+        reader.refuse_member(
+            object,
+            "cwd",
             format!("`{}` is not an absolute path", shown(directory)),
             "begin it with `/`",
         );

@@ -79,8 +79,9 @@ pub(super) fn function<'a>(
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("the ABI has {}", quoted(names)),
         };
-        reader.refuse(
-            &object.place_of("function"),
+        reader.refuse_member(
+            object,
+            "function",
             format!("the contract has no function `{}`", shown(name)),
             remedy,
         );
@@ -90,8 +91,9 @@ pub(super) fn function<'a>(
         let wanted: String = text.split_whitespace().collect();
         let chosen = found.iter().find(|function| function.signature() == wanted);
         if chosen.is_none() {
-            reader.refuse(
-                &object.place_of("function"),
+            reader.refuse_member(
+                object,
+                "function",
                 format!("there is no `{}`", shown(text)),
                 format!("write one of {}", overloads(found)),
             );
@@ -110,11 +112,7 @@ pub(super) fn function<'a>(
             return Some(one);
         }
         let detail = format!("`{name}` is overloaded, and the names of the parameters do not say which is meant");
-        reader.refuse(
-            &object.place_of("function"),
-            detail,
-            format!("write one of {}", overloads(found)),
-        );
+        reader.refuse_member(object, "function", detail, format!("write one of {}", overloads(found)));
         return None;
     };
     Some(only)
@@ -184,7 +182,7 @@ pub(super) fn encode(reader: &mut Reader, object: &Spot<'_>, function: &Function
     }
     function
         .abi_encode_input(&values)
-        .map_err(|error| reader.refuse(&object.place_of("parameters"), error.to_string(), "fix the parameters"))
+        .map_err(|error| reader.refuse_member(object, "parameters", error.to_string(), "fix the parameters"))
         .ok()
 }
 

@@ -137,7 +137,7 @@ impl<'a> Reading<'a> {
         let confirmations = reader.whole(object, "confirmations", 0, CONFIRMATIONS_MAX);
         if confirmations == Some(0) {
             let detail = "`0` confirmations are not possible";
-            reader.refuse(&object.place_of("confirmations"), detail, "write 1 or more");
+            reader.refuse_member(object, "confirmations", detail, "write 1 or more");
         }
         let mut network = target.network?;
         network.pace.confirmations = confirmations.unwrap_or(network.pace.confirmations);
@@ -172,9 +172,7 @@ impl<'a> Reading<'a> {
             (None, Some(contract)) => Some((contract.address, contract.address.to_string())),
             (None, None) => {
                 if named.is_ok() && !object.has("contractAddress") {
-                    reader.refuse(
-                        &object.place_of("contractAddress"),
-                        "`contract` and `contractAddress` are both missing",
+                    reader.refuse_member(object, "contractAddress", "`contract` and `contractAddress` are both missing",
                         "name a contract of `sprag.toml` under `contract`, or write the address under `contractAddress`",
                     );
                 }
@@ -221,8 +219,9 @@ impl<'a> Reading<'a> {
             && text != contract.chain
         {
             let detail = format!("the contract is on `{}`, not on `{}`", contract.chain, shown(text));
-            reader.refuse(
-                &object.place_of("network"),
+            reader.refuse_member(
+                object,
+                "network",
                 detail,
                 "leave `network` out, or name another contract",
             );
@@ -251,7 +250,7 @@ impl<'a> Reading<'a> {
                 }),
                 Err(error) => {
                     let remedy = "write the node's URL, as in `https://mainnet.base.org`";
-                    reader.refuse(&object.place_of("network"), error.to_string(), remedy);
+                    reader.refuse_member(object, "network", error.to_string(), remedy);
                     None
                 }
             };
@@ -275,8 +274,9 @@ impl<'a> Reading<'a> {
             && written != known
         {
             let detail = format!("`[chains.{name}]` is chain {known}, not {written}");
-            reader.refuse(
-                &self.object.place_of("chainId"),
+            reader.refuse_member(
+                self.object,
+                "chainId",
                 detail,
                 "leave `chainId` out, or name another network",
             );
@@ -321,7 +321,7 @@ impl<'a> Reading<'a> {
                 Err(detail) => {
                     let remedy = "write the compiler's `abi` list, or signatures such as \
                                   `function mint(address to, string tokenURI)`";
-                    reader.refuse(&object.place_of("abi"), detail, remedy);
+                    reader.refuse_member(object, "abi", detail, remedy);
                     None
                 }
             };
@@ -338,7 +338,7 @@ impl<'a> Reading<'a> {
             let remedy = format!(
                 "add `abi` here, or `[contracts.NAME]` with `chain = \"{name}\"`, `address` and `abi` to `sprag.toml`"
             );
-            reader.refuse(&object.place_of("contractAddress"), detail, remedy);
+            reader.refuse_member(object, "contractAddress", detail, remedy);
         }
         None
     }
@@ -356,15 +356,11 @@ impl<'a> Reading<'a> {
                 "`{}` only reads: a transaction would change nothing",
                 function.signature()
             );
-            reader.refuse(
-                &object.place_of("function"),
-                detail,
-                "name a function that changes the contract",
-            );
+            reader.refuse_member(object, "function", detail, "name a function that changes the contract");
         }
         if object.has("value") && function.state_mutability != StateMutability::Payable {
             let detail = format!("`{}` takes no coins", function.signature());
-            reader.refuse(&object.place_of("value"), detail, "leave `value` out");
+            reader.refuse_member(object, "value", detail, "leave `value` out");
         }
         abi::encode(reader, object, function)
     }
@@ -384,13 +380,14 @@ impl<'a> Reading<'a> {
                 [only] => only,
                 [] => {
                     let remedy = "add `[signers.issuer]` with `key = \"{{secrets.issuer_key}}\"` to `sprag.toml`";
-                    reader.refuse(&object.place_of("signer"), "no signer is configured", remedy);
+                    reader.refuse_member(object, "signer", "no signer is configured", remedy);
                     return None;
                 }
                 several => {
                     let detail = "several signers are configured, and none is named";
-                    reader.refuse(
-                        &object.place_of("signer"),
+                    reader.refuse_member(
+                        object,
+                        "signer",
                         detail,
                         format!("write one of {}", quoted(several.iter().copied())),
                     );

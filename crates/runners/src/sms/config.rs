@@ -95,7 +95,7 @@ fn read_number(reader: &mut Reader, object: &Spot<'_>) -> Option<String> {
     }
     if !phone::is_number(text) {
         let detail = format!("`{}` is not a telephone number in E.164", shown(text));
-        reader.refuse(&object.place_of("to"), detail, format!("write {}", phone::EXPECTED));
+        reader.refuse_member(object, "to", detail, format!("write {}", phone::EXPECTED));
         return None;
     }
     Some(text.to_owned())
@@ -106,7 +106,7 @@ fn read_message(reader: &mut Reader, object: &Spot<'_>) -> Option<String> {
     let length = text.chars().count();
     if length > MESSAGE_CHARACTERS_MAX && !reader.is_open(text) {
         let detail = format!("the message has {length} characters, and the provider takes {MESSAGE_CHARACTERS_MAX}");
-        reader.refuse(&object.place_of("message"), detail, "shorten it, or send several");
+        reader.refuse_member(object, "message", detail, "shorten it, or send several");
         return None;
     }
     Some(text.to_owned())
@@ -115,27 +115,27 @@ fn read_message(reader: &mut Reader, object: &Spot<'_>) -> Option<String> {
 fn read_sender(reader: &mut Reader, object: &Spot<'_>, twilio: Option<&Twilio>) -> Option<Sender> {
     if object.has("from") && object.has("messagingService") {
         let detail = "`from` and `messagingService` are both given";
-        reader.refuse(&object.place_of("messagingService"), detail, "keep one of them");
+        reader.refuse_member(object, "messagingService", detail, "keep one of them");
         return None;
     }
     if let Some(from) = reader.text(object, "from") {
         if !reader.is_open(from) && !phone::is_sender(from) {
             let detail = format!("`{}` cannot send", shown(from));
-            reader.refuse(&object.place_of("from"), detail, format!("write {}", phone::EXPECTED));
+            reader.refuse_member(object, "from", detail, format!("write {}", phone::EXPECTED));
         }
         return Some(Sender::From(from.to_owned()));
     }
     if let Some(service) = reader.text(object, "messagingService") {
         if !reader.is_open(service) && !is_service(service) {
             let detail = format!("`{}` is not a messaging service", shown(service));
-            reader.refuse(&object.place_of("messagingService"), detail, SERVICE_REMEDY);
+            reader.refuse_member(object, "messagingService", detail, SERVICE_REMEDY);
         }
         return Some(Sender::Service(service.to_owned()));
     }
     let twilio = twilio?;
     if twilio.sender.is_none() {
         let remedy = "add `from`, here or in `[providers.twilio]`";
-        reader.refuse(&object.place_of("from"), "the sender is missing", remedy);
+        reader.refuse_member(object, "from", "the sender is missing", remedy);
     }
     twilio.sender.clone()
 }
@@ -144,16 +144,12 @@ fn read_media(reader: &mut Reader, object: &Spot<'_>) -> Vec<String> {
     let texts = reader.text_or_texts(object, "mediaUrl");
     if texts.len() > MEDIA_MAX {
         let detail = format!("there are more than {MEDIA_MAX} URLs");
-        reader.refuse(&object.place_of("mediaUrl"), detail, "remove some");
+        reader.refuse_member(object, "mediaUrl", detail, "remove some");
     }
     for text in &texts {
         if let (false, Err(error)) = (reader.is_open(text), http::url(text)) {
             let remedy = "write an absolute URL that the provider can fetch";
-            reader.refuse(
-                &object.place_of("mediaUrl"),
-                format!("`{}`: {error}", shown(text)),
-                remedy,
-            );
+            reader.refuse_member(object, "mediaUrl", format!("`{}`: {error}", shown(text)), remedy);
         }
     }
     texts.into_iter().map(str::to_owned).collect()

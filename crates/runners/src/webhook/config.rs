@@ -70,11 +70,7 @@ fn read_object(reader: &mut Reader, object: &Spot<'_>) -> Option<Config> {
     if !secrets.is_empty() {
         for name in SIGNATURE_HEADERS.iter().filter(|name| headers.contains_key(**name)) {
             let detail = format!("header `{name}` is set by the signature");
-            reader.refuse(
-                &object.place_of("headers"),
-                detail,
-                "leave the header out, or the secret",
-            );
+            reader.refuse_member(object, "headers", detail, "leave the header out, or the secret");
         }
     }
     let mut url = url?;
@@ -102,7 +98,7 @@ pub(crate) fn read_url(reader: &mut Reader, object: &Spot<'_>) -> Option<Url> {
         Ok(url) => Some(url),
         Err(error) => {
             let remedy = "write an absolute URL such as `https://example.com/hook`";
-            reader.refuse(&object.place_of("url"), format!("`{}`: {error}", shown(text)), remedy);
+            reader.refuse_member(object, "url", format!("`{}`: {error}", shown(text)), remedy);
             None
         }
     }
@@ -119,11 +115,7 @@ pub(crate) fn read_method(reader: &mut Reader, object: &Spot<'_>, default: &Meth
     let method = http::method(text).ok();
     if method.is_none() {
         let detail = format!("`{}` is not a method that can be sent", shown(text));
-        reader.refuse(
-            &object.place_of("method"),
-            detail,
-            format!("write one of {}", quoted(METHODS)),
-        );
+        reader.refuse_member(object, "method", detail, format!("write one of {}", quoted(METHODS)));
     }
     method
 }
@@ -138,8 +130,9 @@ pub(crate) fn read_headers(reader: &mut Reader, object: &Spot<'_>) -> Option<Hea
         Ok(headers) => Some(headers),
         Err(errors) => {
             for error in errors {
-                reader.refuse(
-                    &object.place_of("headers"),
+                reader.refuse_member(
+                    object,
+                    "headers",
                     error.to_string(),
                     "write names and values as HTTP knows them",
                 );
@@ -170,11 +163,7 @@ pub(crate) fn read_query(reader: &mut Reader, object: &Spot<'_>) -> Vec<(String,
 pub(crate) fn read_body(reader: &mut Reader, object: &Spot<'_>) -> Option<WebhookBody> {
     if object.has("payload") && object.has("body") {
         let detail = "`payload` and `body` are both given";
-        reader.refuse(
-            &object.place_of("body"),
-            detail,
-            "keep `payload` for JSON or `body` for text",
-        );
+        reader.refuse_member(object, "body", detail, "keep `payload` for JSON or `body` for text");
     }
     if let Some(text) = reader.text(object, "body") {
         return Some(WebhookBody {
@@ -193,11 +182,7 @@ fn read_secrets(reader: &mut Reader, object: &Spot<'_>) -> Vec<Secret> {
     let key = match (object.has("secret"), object.has("signingSecret")) {
         (true, true) => {
             let detail = "`secret` and `signingSecret` are both given";
-            reader.refuse(
-                &object.place_of("signingSecret"),
-                detail,
-                "keep one; several secrets are a list",
-            );
+            reader.refuse_member(object, "signingSecret", detail, "keep one; several secrets are a list");
             return Vec::new();
         }
         (true, false) => "secret",
@@ -207,11 +192,7 @@ fn read_secrets(reader: &mut Reader, object: &Spot<'_>) -> Vec<Secret> {
     let texts = reader.text_or_texts(object, key);
     if texts.len() > SECRETS_MAX {
         let detail = format!("there are more than {SECRETS_MAX} secrets");
-        reader.refuse(
-            &object.place_of(key),
-            detail,
-            "keep those that a receiver may still check",
-        );
+        reader.refuse_member(object, key, detail, "keep those that a receiver may still check");
     }
     let mut secrets = Vec::new();
     for text in texts {
@@ -220,7 +201,7 @@ fn read_secrets(reader: &mut Reader, object: &Spot<'_>) -> Vec<Secret> {
             Ok(secret) => secrets.push(secret),
             Err(error) => {
                 let remedy = "write `whsec_` and the base64 of 24 to 64 random bytes, better through `{{secrets.…}}`";
-                reader.refuse(&object.place_of(key), error.to_string(), remedy);
+                reader.refuse_member(object, key, error.to_string(), remedy);
             }
         }
     }

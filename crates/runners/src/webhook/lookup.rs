@@ -63,8 +63,9 @@ fn read_happened(reader: &mut Reader, parent: &Spot<'_>) -> Option<Happened> {
     let object = reader.map(parent, "happened", &HAPPENED_KEYS)?;
     let pointer = reader.required_text(&object, "pointer", "`/items/0`")?;
     if !pointer.starts_with('/') && !reader.is_open(pointer) {
-        reader.refuse(
-            &object.place_of("pointer"),
+        reader.refuse_member(
+            &object,
+            "pointer",
             "the text is not a JSON pointer",
             "begin it with `/`, such as `/items/0`",
         );

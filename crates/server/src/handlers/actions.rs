@@ -10,8 +10,7 @@ use sprag_engine::requests::{CancelAction, RetryNow};
 use super::explain::explained;
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
-use crate::request::body::{Body, NoFields};
-use crate::request::once::{Once, answered};
+use crate::request::once::{Change, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
@@ -37,13 +36,9 @@ impl FromParams for ListParams {
         let status = params.word("status", &Status::ALL, Status::word);
         let given = [
             execution.map(|id| Condition::id(Field::ExecutionId, id.to_bytes())),
-            params
-                .text("machine")
-                .map(|machine| Condition::text(Field::Machine, machine)),
-            params
-                .text("actionId")
-                .map(|name| Condition::text(Field::ActionId, name)),
-            params.text("type").map(|kind| Condition::text(Field::Type, kind)),
+            params.condition("machine", Field::Machine),
+            params.condition("actionId", Field::ActionId),
+            params.condition("type", Field::Type),
             status.map(|status| Condition::number(Field::Status, status.number())),
         ];
         let filter = params.filter(Resource::Actions);
@@ -114,21 +109,11 @@ pub(crate) async fn health(State(app): State<App>, Query(params): Query<HealthPa
 }
 
 /// `POST /v1/actions/{id}/retry-now`
-pub(crate) async fn retry_now(
-    Id(id): Id<ActionId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(NoFields): Body<NoFields>,
-) -> Answer {
+pub(crate) async fn retry_now(Change { id, once, .. }: Change<ActionId>) -> Answer {
     Ok(answered(once.ask(RetryNow(id)).await, |view| ok(&view)))
 }
 
 /// `POST /v1/actions/{id}/cancel`
-pub(crate) async fn cancel(
-    Id(id): Id<ActionId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(NoFields): Body<NoFields>,
-) -> Answer {
+pub(crate) async fn cancel(Change { id, once, .. }: Change<ActionId>) -> Answer {
     Ok(answered(once.ask(CancelAction(id)).await, |view| ok(&view)))
 }

@@ -15,8 +15,8 @@ use sprag_wire as wire;
 use crate::app::App;
 use crate::handlers::reply::{Answer, accepted, ok};
 use crate::problem::{Code, Problem};
-use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::request::once::{Once, answered};
+use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::once::{Change, Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
@@ -44,17 +44,11 @@ impl FromParams for ListParams {
     fn read(params: &mut Params) -> Self {
         let given = [
             Some(Condition::number(Field::Status, Status::Dead.number())),
-            params.text("type").map(|kind| Condition::text(Field::Type, kind)),
-            params
-                .text("machine")
-                .map(|machine| Condition::text(Field::Machine, machine)),
-            params
-                .text("error")
-                .map(|error| Condition::text(Field::ErrorType, error)),
-            params.text("tag").map(|tag| Condition::text(Field::Tag, tag)),
-            params
-                .text("fingerprint")
-                .map(|print| Condition::text(Field::Fingerprint, print)),
+            params.condition("type", Field::Type),
+            params.condition("machine", Field::Machine),
+            params.condition("error", Field::ErrorType),
+            params.condition("tag", Field::Tag),
+            params.condition("fingerprint", Field::Fingerprint),
         ];
         let filter = params.filter(Resource::DeadLetters);
         Self {
@@ -137,12 +131,7 @@ fn patch(fields: &mut Fields) -> Vec<Operation> {
 }
 
 /// `POST /v1/dead-letters/{id}/retry`: as it is, changed, or on another version.
-pub(crate) async fn retry(
-    Id(id): Id<ActionId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(body): Body<wire::RetryRequest>,
-) -> Answer {
+pub(crate) async fn retry(Change { id, once, body }: Change<ActionId, wire::RetryRequest>) -> Answer {
     let wire::RetryRequest { config, version, patch } = body;
     let retry = RetryDead {
         action: id,
@@ -202,11 +191,6 @@ pub(crate) async fn retry_all(
 }
 
 /// `POST /v1/dead-letters/{id}/archive`
-pub(crate) async fn archive(
-    Id(id): Id<ActionId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(NoFields): Body<NoFields>,
-) -> Answer {
+pub(crate) async fn archive(Change { id, once, .. }: Change<ActionId>) -> Answer {
     Ok(answered(once.ask(Archive(id)).await, |view| ok(&view)))
 }

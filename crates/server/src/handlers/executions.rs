@@ -15,7 +15,7 @@ use crate::access::scope::Asker;
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok};
 use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
-use crate::request::once::{Once, answered};
+use crate::request::once::{Change, Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
 
@@ -81,12 +81,10 @@ impl FromParams for ListParams {
     fn read(params: &mut Params) -> Self {
         let status = params.word("status", &ExecutionStatus::ALL, ExecutionStatus::word);
         let given = [
-            params
-                .text("machine")
-                .map(|machine| Condition::text(Field::Machine, machine)),
+            params.condition("machine", Field::Machine),
             status.map(|status| Condition::number(Field::Status, status as u8)),
-            params.text("key").map(|key| Condition::text(Field::Key, key)),
-            params.text("state").map(|state| Condition::text(Field::State, state)),
+            params.condition("key", Field::Key),
+            params.condition("state", Field::State),
         ];
         let filter = params.filter(Resource::Executions);
         Self {
@@ -162,32 +160,17 @@ pub(crate) async fn replay(
 }
 
 /// `POST /v1/executions/{id}/cancel`
-pub(crate) async fn cancel(
-    Id(id): Id<ExecutionId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(NoFields): Body<NoFields>,
-) -> Answer {
+pub(crate) async fn cancel(Change { id, once, .. }: Change<ExecutionId>) -> Answer {
     Ok(answered(once.ask(Cancel(id)).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/pause`
-pub(crate) async fn pause(
-    Id(id): Id<ExecutionId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(NoFields): Body<NoFields>,
-) -> Answer {
+pub(crate) async fn pause(Change { id, once, .. }: Change<ExecutionId>) -> Answer {
     Ok(answered(once.ask(Pause(id)).await, |view| ok(&view)))
 }
 
 /// `POST /v1/executions/{id}/resume`
-pub(crate) async fn resume(
-    Id(id): Id<ExecutionId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(NoFields): Body<NoFields>,
-) -> Answer {
+pub(crate) async fn resume(Change { id, once, .. }: Change<ExecutionId>) -> Answer {
     Ok(answered(once.ask(Resume(id)).await, |view| ok(&view)))
 }
 

@@ -8,8 +8,7 @@ use sprag_store::records::JobStatus;
 
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
-use crate::request::body::{Body, NoFields};
-use crate::request::once::{Once, answered};
+use crate::request::once::{Change, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
@@ -76,12 +75,7 @@ pub(crate) async fn items(
 }
 
 /// `POST /v1/jobs/{id}/pause`
-pub(crate) async fn pause(
-    Id(id): Id<JobId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(NoFields): Body<NoFields>,
-) -> Answer {
+pub(crate) async fn pause(Change { id, once, .. }: Change<JobId>) -> Answer {
     Ok(answered(
         once.engine.operate().change_job(id, PauseJob(id), &once.asker).await,
         |view| ok(&view),
@@ -89,12 +83,7 @@ pub(crate) async fn pause(
 }
 
 /// `POST /v1/jobs/{id}/resume`
-pub(crate) async fn resume(
-    Id(id): Id<JobId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(NoFields): Body<NoFields>,
-) -> Answer {
+pub(crate) async fn resume(Change { id, once, .. }: Change<JobId>) -> Answer {
     Ok(answered(
         once.engine.operate().change_job(id, ResumeJob(id), &once.asker).await,
         |view| ok(&view),
@@ -102,12 +91,7 @@ pub(crate) async fn resume(
 }
 
 /// `POST /v1/jobs/{id}/cancel`
-pub(crate) async fn cancel(
-    Id(id): Id<JobId>,
-    Query(Nothing): Query<Nothing>,
-    once: Once,
-    Body(NoFields): Body<NoFields>,
-) -> Answer {
+pub(crate) async fn cancel(Change { id, once, .. }: Change<JobId>) -> Answer {
     Ok(answered(
         once.engine.operate().change_job(id, CancelJob(id), &once.asker).await,
         |view| ok(&view),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequest, FromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{self, Extensions, HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use sprag_core::access::{Caller, LOCAL};
 use sprag_engine::requests::idempotency::Key;
@@ -14,6 +14,9 @@ use sprag_engine::{Asker, Handle};
 use crate::access::caller;
 use crate::app::App;
 use crate::problem::{Code, Problem};
+use crate::request::body::{Body, FromFields, NoFields};
+use crate::request::path::{Id, Named};
+use crate::request::query::{Nothing, Query};
 
 /// The header of a request that must act once.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -46,6 +49,26 @@ impl FromRequestParts<App> for Once {
                 key: key(&parts.headers, principal(&parts.extensions))?,
             },
         })
+    }
+}
+
+/// A request that changes what its path names: without parameters, and with what its body holds.
+pub(crate) struct Change<I, B = NoFields> {
+    pub(crate) id: I,
+    pub(crate) once: Once,
+    pub(crate) body: B,
+}
+
+impl<I: Named + Send, B: FromFields> FromRequest<App> for Change<I, B> {
+    type Rejection = Problem;
+
+    async fn from_request(request: http::Request<axum::body::Body>, app: &App) -> Result<Self, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let Id(id) = Id::from_request_parts(&mut parts, app).await?;
+        Query::<Nothing>::from_request_parts(&mut parts, app).await?;
+        let once = Once::from_request_parts(&mut parts, app).await?;
+        let Body(body) = Body::from_request(http::Request::from_parts(parts, body), app).await?;
+        Ok(Self { id, once, body })
     }
 }
 

@@ -44,32 +44,22 @@ pub(crate) trait Named: FromStr<Err: Display> {
     const UNKNOWN: requests::Code;
 }
 
-impl Named for ExecutionId {
-    const UNKNOWN: requests::Code = requests::Code::ExecutionUnknown;
+macro_rules! named {
+    ($($id:ident else $unknown:ident,)+) => {
+        $(impl Named for $id {
+            const UNKNOWN: requests::Code = requests::Code::$unknown;
+        })+
+    };
 }
 
-impl Named for ActionId {
-    const UNKNOWN: requests::Code = requests::Code::ActionUnknown;
-}
-
-impl Named for AttemptId {
-    const UNKNOWN: requests::Code = requests::Code::AttemptUnknown;
-}
-
-impl Named for SwitchId {
-    const UNKNOWN: requests::Code = requests::Code::SwitchUnknown;
-}
-
-impl Named for WorkflowId {
-    const UNKNOWN: requests::Code = requests::Code::WorkflowUnknown;
-}
-
-impl Named for TokenId {
-    const UNKNOWN: requests::Code = requests::Code::TokenUnknown;
-}
-
-impl Named for JobId {
-    const UNKNOWN: requests::Code = requests::Code::JobUnknown;
+named! {
+    ExecutionId else ExecutionUnknown,
+    ActionId else ActionUnknown,
+    AttemptId else AttemptUnknown,
+    SwitchId else SwitchUnknown,
+    WorkflowId else WorkflowUnknown,
+    TokenId else TokenUnknown,
+    JobId else JobUnknown,
 }
 
 impl<T: Named> FromRequestParts<App> for Id<T> {

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sprag_core::document::json;
 use sprag_core::document::source::nearest;
-use sprag_core::filter::{self, Condition, Resource};
+use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::text::is_storable;
 use sprag_core::time::duration::Millis;
 use sprag_engine::requests::{self, Refusal};
@@ -171,6 +171,11 @@ impl Params {
     /// A parameter as text.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.given.get(name).cloned()
+    }
+
+    /// That a field is what a parameter says.
+    pub(crate) fn condition(&self, name: &str, field: Field) -> Option<Condition> {
+        self.text(name).map(|text| Condition::text(field, text))
     }
 
     /// A parameter that `parse` can read.

@@ -11,8 +11,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::columns::{
-    self, Id, action_id, as_wanted, column, execution_id, instant, limit, number, page_rows, read_tags, row_bytes,
-    shard, tags,
+    self, Id, as_wanted, column, id_at, instant, limit, number, page_rows, read_tags, row_bytes, shard, tags,
 };
 use super::part::{StatementPart, Text};
 use super::rows::{Columns, RowTable, rows};
@@ -347,8 +346,8 @@ pub(super) async fn newest(session: &Session, query: &ActionQuery) -> Result<Pag
 
 fn read(row: &Row) -> Result<Action, Error> {
     Ok(Action {
-        id: action_id(row, 0)?,
-        execution: execution_id(row, 1)?,
+        id: id_at(row, 0)?,
+        execution: id_at(row, 1)?,
         machine: column(row, 2)?,
         action_id: column(row, 3)?,
         kind: column(row, 4)?,
@@ -369,25 +368,25 @@ fn read_ready(row: &Row) -> Result<ReadyRef, Error> {
     let key = ReadyKey {
         priority: number::<i16, _>(row, 0)?,
         run_at: instant(row, 1)?,
-        action: action_id(row, 2)?,
+        action: id_at(row, 2)?,
     };
     Ok(ReadyRef {
         key,
-        execution: execution_id(row, 3)?,
+        execution: id_at(row, 3)?,
     })
 }
 
 fn read_open(row: &Row) -> Result<OpenAction, Error> {
     Ok(OpenAction {
-        execution: execution_id(row, 0)?,
-        action: action_id(row, 1)?,
+        execution: id_at(row, 0)?,
+        action: id_at(row, 1)?,
     })
 }
 
 fn read_due(row: &Row) -> Result<DueAction, Error> {
     Ok(DueAction {
-        action: action_id(row, 0)?,
-        execution: execution_id(row, 1)?,
+        action: id_at(row, 0)?,
+        execution: id_at(row, 1)?,
         run_at: instant(row, 2)?,
     })
 }

@@ -4,7 +4,7 @@ use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{self, catalog_kind, column, digest, instant, limit, number, page_rows, row_bytes};
+use super::columns::{self, column, digest, instant, limit, number, numbered, page_rows, row_bytes};
 use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::page::{Page, Paged};
@@ -100,7 +100,7 @@ pub(super) async fn page(
 
 fn read(row: &Row) -> Result<CatalogVersion, Error> {
     Ok(CatalogVersion {
-        kind: catalog_kind(row, 0)?,
+        kind: numbered(row, 0, &CatalogKind::ALL)?,
         name: column(row, 1)?,
         version: number::<i64, _>(row, 2)?,
         digest: digest(row, 3)?,

@@ -13,7 +13,6 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use crate::page::{PageLimit, Paged, ROW_BYTES};
-use crate::records::{CatalogKind, ExecutionStatus, JobResult, JobStatus, WorkflowStatus};
 use crate::traits::{Error, shard_of};
 
 type Failure = Box<dyn StdError + Sync + Send>;
@@ -29,35 +28,23 @@ impl Id {
     pub(super) const LAST: Self = Self([u8::MAX; 16]);
 }
 
-impl From<ExecutionId> for Id {
-    fn from(id: ExecutionId) -> Self {
-        Self(id.to_bytes())
-    }
+macro_rules! ids {
+    ($($id:ident),+) => {
+        $(impl From<$id> for Id {
+            fn from(id: $id) -> Self {
+                Self(id.to_bytes())
+            }
+        }
+
+        impl From<Id> for $id {
+            fn from(Id(bytes): Id) -> Self {
+                Self::from_bytes(bytes)
+            }
+        })+
+    };
 }
 
-impl From<ActionId> for Id {
-    fn from(id: ActionId) -> Self {
-        Self(id.to_bytes())
-    }
-}
-
-impl From<JobId> for Id {
-    fn from(id: JobId) -> Self {
-        Self(id.to_bytes())
-    }
-}
-
-impl From<WorkflowId> for Id {
-    fn from(id: WorkflowId) -> Self {
-        Self(id.to_bytes())
-    }
-}
-
-impl From<NodeId> for Id {
-    fn from(id: NodeId) -> Self {
-        Self(id.to_bytes())
-    }
-}
+ids!(ActionId, ExecutionId, JobId, NodeId, WorkflowId);
 
 impl ToSql for Id {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Failure> {
@@ -92,24 +79,9 @@ pub(super) fn instant(row: &Row, position: usize) -> Result<Timestamp, Error> {
     column(row, position).map(Timestamp::from_millis)
 }
 
-/// The id of an execution.
-pub(super) fn execution_id(row: &Row, position: usize) -> Result<ExecutionId, Error> {
-    column(row, position).map(|Id(bytes)| ExecutionId::from_bytes(bytes))
-}
-
-/// The id of an action.
-pub(super) fn action_id(row: &Row, position: usize) -> Result<ActionId, Error> {
-    column(row, position).map(|Id(bytes)| ActionId::from_bytes(bytes))
-}
-
-/// The id of a job.
-pub(super) fn job_id(row: &Row, position: usize) -> Result<JobId, Error> {
-    column(row, position).map(|Id(bytes)| JobId::from_bytes(bytes))
-}
-
-/// The id of a plan.
-pub(super) fn plan_id(row: &Row, position: usize) -> Result<WorkflowId, Error> {
-    column(row, position).map(|Id(bytes)| WorkflowId::from_bytes(bytes))
+/// The id of something.
+pub(super) fn id_at<T: From<Id>>(row: &Row, position: usize) -> Result<T, Error> {
+    column::<Id>(row, position).map(T::from)
 }
 
 /// A number that is stored as a greater or a signed one.
@@ -124,33 +96,8 @@ pub(super) fn digest(row: &Row, position: usize) -> Result<[u8; 32], Error> {
     bytes.try_into().map_err(|_| damaged("a digest has not 32 bytes"))
 }
 
-/// The status of an execution.
-pub(super) fn execution_status(row: &Row, position: usize) -> Result<ExecutionStatus, Error> {
-    numbered(row, position, &ExecutionStatus::ALL)
-}
-
-/// The status of a job.
-pub(super) fn job_status(row: &Row, position: usize) -> Result<JobStatus, Error> {
-    numbered(row, position, &JobStatus::ALL)
-}
-
-/// The status of a plan.
-pub(super) fn plan_status(row: &Row, position: usize) -> Result<WorkflowStatus, Error> {
-    numbered(row, position, &WorkflowStatus::ALL)
-}
-
-/// What an entry of the catalog is.
-pub(super) fn catalog_kind(row: &Row, position: usize) -> Result<CatalogKind, Error> {
-    numbered(row, position, &CatalogKind::ALL)
-}
-
-/// What became of an item.
-pub(super) fn job_result(row: &Row, position: usize) -> Result<JobResult, Error> {
-    numbered(row, position, &JobResult::ALL)
-}
-
 /// The one of `all` that is stored by its number.
-fn numbered<T: Copy>(row: &Row, position: usize, all: &[T]) -> Result<T, Error> {
+pub(super) fn numbered<T: Copy>(row: &Row, position: usize, all: &[T]) -> Result<T, Error> {
     let index: usize = number::<i16, _>(row, position)?;
     all.get(index)
         .copied()

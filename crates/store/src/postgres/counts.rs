@@ -2,7 +2,7 @@
 //!
 //! Each count walks a partial index that holds nothing else, so it grows with what is open, never with what has ended.
 
-use super::columns::{column, execution_status, instant, number};
+use super::columns::{column, instant, number, numbered};
 use super::session::Session;
 use crate::records::ExecutionStatus;
 use crate::traits::{Error, FileBytes, QueuedCount};
@@ -21,7 +21,7 @@ const BYTES: &str = "SELECT pg_database_size(current_database())";
 pub(super) async fn open_executions(session: &Session) -> Result<Vec<(ExecutionStatus, u64)>, Error> {
     session
         .all(OPEN_EXECUTIONS, &[], |row| {
-            Ok((execution_status(row, 0)?, number::<i64, _>(row, 1)?))
+            Ok((numbered(row, 0, &ExecutionStatus::ALL)?, number::<i64, _>(row, 1)?))
         })
         .await
 }

@@ -7,9 +7,7 @@ use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::columns::{
-    self, Id, as_wanted, bound, column, execution_id, execution_status, instant, number, read_tags, shard, tags,
-};
+use super::columns::{self, Id, as_wanted, bound, column, id_at, instant, number, numbered, read_tags, shard, tags};
 use super::part::{StatementPart, Text};
 use super::rows::{Columns, RowTable, rows};
 use super::search::{Filter, Listed};
@@ -148,7 +146,7 @@ pub(super) async fn page(session: &Session, ids: &[ExecutionId], bytes: usize) -
 /// The status of an execution.
 pub(super) async fn status(session: &Session, id: ExecutionId) -> Result<Option<ExecutionStatus>, Error> {
     session
-        .first(STATUS, &[&Id::from(id)], |row| execution_status(row, 0))
+        .first(STATUS, &[&Id::from(id)], |row| numbered(row, 0, &ExecutionStatus::ALL))
         .await
 }
 
@@ -164,7 +162,7 @@ pub(super) async fn holders(
     let (machines, wanted): (Vec<&str>, Vec<&str>) = storable.map(|(machine, key)| (&**machine, &**key)).unzip();
     let found = session
         .all(HOLDERS, &[&machines, &wanted], |row| {
-            Ok(((column(row, 0)?, column(row, 1)?), execution_id(row, 2)?))
+            Ok(((column(row, 0)?, column(row, 1)?), id_at(row, 2)?))
         })
         .await?;
     Ok(as_wanted(keys, &found, |(key, _)| key))
@@ -195,11 +193,11 @@ pub(super) async fn newest(session: &Session, query: &ExecutionQuery) -> Result<
 
 fn read(row: &Row) -> Result<Execution, Error> {
     Ok(Execution {
-        id: execution_id(row, 0)?,
+        id: id_at(row, 0)?,
         machine: column(row, 1)?,
         version: number::<i64, _>(row, 2)?,
         key: column(row, 3)?,
-        status: execution_status(row, 4)?,
+        status: numbered(row, 4, &ExecutionStatus::ALL)?,
         sequence: number::<i64, _>(row, 5)?,
         created_at: instant(row, 6)?,
         updated_at: instant(row, 7)?,

@@ -4,7 +4,7 @@ use sprag_core::ids::ExecutionId;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, bound, column, execution_id, number, page_rows};
+use super::columns::{Id, bound, column, id_at, number, page_rows};
 use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::page::{Page, Paged, paged};
@@ -78,13 +78,13 @@ pub(super) async fn deferred(
 ) -> Result<Paged<ExecutionId, ExecutionId>, Error> {
     let after = after.map_or(Id::FIRST, Id::from);
     let values: [&(dyn ToSql + Sync); 3] = [&shard, &after, &page_rows(*limit)];
-    let found = session.all(DEFERRED, &values, |row| execution_id(row, 0)).await?;
+    let found = session.all(DEFERRED, &values, |row| id_at(row, 0)).await?;
     paged(found.into_iter().map(Ok), *limit, |id| *id)
 }
 
 fn read(row: &Row) -> Result<InboxEntry, Error> {
     Ok(InboxEntry {
-        execution: execution_id(row, 0)?,
+        execution: id_at(row, 0)?,
         position: number::<i64, _>(row, 1)?,
         body: column(row, 2)?,
     })

@@ -4,13 +4,11 @@ use sprag_core::ids::JobId;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{
-    Id, action_id, bound, column, instant, job_id, job_result, job_status, limit, number, page, page_rows, row_bytes,
-};
+use super::columns::{Id, bound, column, id_at, instant, limit, number, numbered, page, page_rows, row_bytes};
 use super::part::{StatementPart, Text};
 use super::session::{Session, Value, list};
 use crate::page::{Page, Paged};
-use crate::records::{Job, JobItem};
+use crate::records::{Job, JobItem, JobResult, JobStatus};
 use crate::traits::Error;
 
 const PUT: Text = Text::new(
@@ -145,9 +143,9 @@ pub(super) async fn items(
 
 fn read(row: &Row) -> Result<Job, Error> {
     Ok(Job {
-        id: job_id(row, 0)?,
+        id: id_at(row, 0)?,
         kind: column(row, 1)?,
-        status: job_status(row, 2)?,
+        status: numbered(row, 2, &JobStatus::ALL)?,
         created_at: instant(row, 3)?,
         updated_at: instant(row, 4)?,
         body: column(row, 5)?,
@@ -156,10 +154,10 @@ fn read(row: &Row) -> Result<Job, Error> {
 
 fn read_item(row: &Row) -> Result<JobItem, Error> {
     Ok(JobItem {
-        job: job_id(row, 0)?,
+        job: id_at(row, 0)?,
         number: number::<i64, _>(row, 1)?,
-        action: action_id(row, 2)?,
-        result: job_result(row, 3)?,
+        action: id_at(row, 2)?,
+        result: numbered(row, 3, &JobResult::ALL)?,
         detail: column(row, 4)?,
     })
 }

@@ -7,13 +7,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::columns::{
-    self, Id, as_wanted, column, digest, instant, number, page_rows, plan_id, plan_status, row_bytes, shard,
+    self, Id, as_wanted, column, digest, id_at, instant, number, numbered, page_rows, row_bytes, shard,
 };
 use super::part::{StatementPart, Text};
 use super::search::{Filter, Listed};
 use super::session::{Session, list};
 use crate::page::{Page, Paged, paged};
-use crate::records::Plan;
+use crate::records::{Plan, WorkflowStatus};
 use crate::traits::{DuePlan, Error, OPEN_PLANS_MAX, OpenPlan, PlanQuery, Proposals, WaitingPlan};
 
 /// What was proposed stays as it is: only what was decided about it changes.
@@ -93,8 +93,8 @@ pub(super) async fn proposals(session: &Session, proposers: &[String]) -> Result
     let storable: Vec<&String> = proposers.iter().filter(|proposer| is_storable(proposer)).collect();
     let read = |row: &Row| {
         let open = OpenPlan {
-            plan: plan_id(row, 1)?,
-            status: plan_status(row, 2)?,
+            plan: id_at(row, 1)?,
+            status: numbered(row, 2, &WorkflowStatus::ALL)?,
             content: digest(row, 3)?,
         };
         Ok((column::<String>(row, 0)?, open))
@@ -124,7 +124,7 @@ pub(super) async fn due(
     let values: [&(dyn ToSql + Sync); 5] = [&shard, &until.as_millis(), &at, &id, &page_rows(*limit)];
     let read = |row: &Row| {
         Ok(DuePlan {
-            plan: plan_id(row, 0)?,
+            plan: id_at(row, 0)?,
             decide_by: instant(row, 1)?,
         })
     };
@@ -176,7 +176,7 @@ pub(super) async fn waiting(
 fn read(row: &Row) -> Result<Plan, Error> {
     let decide_by: Option<i64> = column(row, 12)?;
     Ok(Plan {
-        id: plan_id(row, 0)?,
+        id: id_at(row, 0)?,
         digest: digest(row, 1)?,
         content: digest(row, 2)?,
         name: column(row, 3)?,
@@ -186,7 +186,7 @@ fn read(row: &Row) -> Result<Plan, Error> {
         urgency: number::<i16, _>(row, 7)?,
         created_at: instant(row, 8)?,
         document: column(row, 9)?,
-        status: plan_status(row, 10)?,
+        status: numbered(row, 10, &WorkflowStatus::ALL)?,
         updated_at: instant(row, 11)?,
         decide_by: decide_by.map(Timestamp::from_millis),
         body: column(row, 13)?,

@@ -3,7 +3,7 @@
 use sprag_core::ids::ExecutionId;
 use sprag_core::text::is_storable;
 
-use super::columns::{Id, as_wanted, column, execution_id};
+use super::columns::{Id, as_wanted, column, id_at};
 use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::records::Receipt;
@@ -56,7 +56,7 @@ pub(super) async fn get(session: &Session, keys: &[(ExecutionId, String)]) -> Re
         .unzip();
     let found = session
         .all(GET, &[&executions, &messages], |row| {
-            let key = (execution_id(row, 0)?, column::<String>(row, 1)?);
+            let key = (id_at(row, 0)?, column::<String>(row, 1)?);
             Ok((key, column::<Vec<u8>>(row, 2)?))
         })
         .await?;

@@ -5,7 +5,7 @@ use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, column, execution_id, number, page_rows};
+use super::columns::{Id, column, id_at, number, page_rows};
 use super::part::{StatementPart, Text};
 use super::session::{Session, Value, count, list};
 use crate::page::{Page, Paged, paged};
@@ -61,7 +61,7 @@ pub(super) async fn aged(
 
 fn read(row: &Row) -> Result<Aged, Error> {
     Ok(Aged {
-        execution: execution_id(row, 0)?,
+        execution: id_at(row, 0)?,
         entries: number::<i64, _>(row, 1)?,
         goes: column(row, 2)?,
     })

@@ -5,7 +5,7 @@ use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::columns::{Id, bound, column, execution_id, instant, number, page_rows, shard};
+use super::columns::{Id, bound, column, id_at, instant, number, page_rows, shard};
 use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::page::{Page, Paged, paged};
@@ -96,7 +96,7 @@ pub(super) async fn due(
 
 fn read(row: &Row) -> Result<Timer, Error> {
     let key = TimerKey {
-        execution: execution_id(row, 0)?,
+        execution: id_at(row, 0)?,
         visit: number::<i64, _>(row, 1)?,
         index: number::<i32, _>(row, 2)?,
     };

@@ -3,27 +3,17 @@
 use sprag_core::time::Timestamp;
 
 use super::Json;
+use sprag_core::words;
 
-/// What an entry of the catalog is. The numbers are stored: never renumber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum CatalogKind {
-    /// A system that operations act on.
-    Subject = 0,
-    /// Something that can be proposed.
-    Operation = 1,
-}
-
-impl CatalogKind {
-    /// All of them, by number.
-    pub const ALL: [Self; 2] = [Self::Subject, Self::Operation];
-
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Subject => "subject",
-            Self::Operation => "operation",
-        }
+words! {
+    /// What an entry of the catalog is. The numbers are stored: never renumber.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum CatalogKind as word {
+        /// A system that operations act on.
+        Subject = 0 => "subject",
+        /// Something that can be proposed.
+        Operation = 1 => "operation",
     }
 }
 

@@ -10,6 +10,7 @@ mod rows;
 
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_core::time::Timestamp;
+use sprag_core::words;
 
 pub use self::catalog::{CatalogKind, CatalogVersion};
 pub use self::plan::{Plan, workflow_machine};
@@ -33,46 +34,28 @@ pub struct MachineVersion {
     pub created_at: Timestamp,
 }
 
-/// The status of an execution. The numbers are stored: never renumber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum ExecutionStatus {
-    /// Takes input.
-    Running = 0,
-    /// Input waits in the inbox until an operator resumes it.
-    Paused = 1,
-    /// A decision failed; its input waits at the head of the inbox.
-    Failed = 2,
-    /// Reached a top-level final state.
-    Completed = 3,
-    /// An operator ended it.
-    Cancelled = 4,
+words! {
+    /// The status of an execution. The numbers are stored: never renumber.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum ExecutionStatus as word {
+        /// Takes input.
+        Running = 0 => "running",
+        /// Input waits in the inbox until an operator resumes it.
+        Paused = 1 => "paused",
+        /// A decision failed; its input waits at the head of the inbox.
+        Failed = 2 => "failed",
+        /// Reached a top-level final state.
+        Completed = 3 => "completed",
+        /// An operator ended it.
+        Cancelled = 4 => "cancelled",
+    }
 }
 
 impl ExecutionStatus {
-    /// All of them, by number.
-    pub const ALL: [Self; 5] = [
-        Self::Running,
-        Self::Paused,
-        Self::Failed,
-        Self::Completed,
-        Self::Cancelled,
-    ];
-
     /// Whether the execution still holds its key.
     pub fn is_open(self) -> bool {
         self <= Self::Failed
-    }
-
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Paused => "paused",
-            Self::Failed => "failed",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-        }
     }
 }
 
@@ -275,37 +258,26 @@ pub struct Fact {
     pub body: Json,
 }
 
-/// The status of a job. The numbers are stored: never renumber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum JobStatus {
-    /// Continues by itself.
-    Running = 0,
-    /// Waits until an operator resumes it.
-    Paused = 1,
-    /// Nothing is left to do.
-    Completed = 2,
-    /// An operator ended it.
-    Cancelled = 3,
+words! {
+    /// The status of a job. The numbers are stored: never renumber.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum JobStatus as word {
+        /// Continues by itself.
+        Running = 0 => "running",
+        /// Waits until an operator resumes it.
+        Paused = 1 => "paused",
+        /// Nothing is left to do.
+        Completed = 2 => "completed",
+        /// An operator ended it.
+        Cancelled = 3 => "cancelled",
+    }
 }
 
 impl JobStatus {
-    /// All of them, by number.
-    pub const ALL: [Self; 4] = [Self::Running, Self::Paused, Self::Completed, Self::Cancelled];
-
     /// Whether something may still be done.
     pub fn is_open(self) -> bool {
         self <= Self::Paused
-    }
-
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Paused => "paused",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-        }
     }
 }
 

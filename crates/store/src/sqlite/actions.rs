@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use rusqlite::{Connection, Row, Statement, params};
+use rusqlite::{Connection, Row, params};
 use sprag_core::action::Status;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
@@ -43,9 +43,9 @@ static INSERT: LazyLock<Insert> = LazyLock::new(|| {
 });
 
 pub(super) const UPDATE: &str = "\
-    UPDATE action SET kind = ?6, status = ?7, line = ?8, priority = ?9, run_at = ?10, error_kind = ?11, \
+    UPDATE action SET kind = ?5, status = ?6, line = ?7, priority = ?8, run_at = ?9, error_kind = ?11, \
     body = ?13, fingerprint = ?14, died_at = ?15 \
-    WHERE id = ?1 AND execution = ?2 AND machine = ?3 AND action_id = ?4 AND created_at = ?5 \
+    WHERE id = ?1 AND execution = ?2 AND machine = ?3 AND action_id = ?4 AND created_at = ?10 \
     AND tags IS ?12";
 
 pub(super) const PUT_TAG: &str = "INSERT OR IGNORE INTO action_tag (tag, action) VALUES (?1, ?2)";
@@ -105,6 +105,7 @@ pub(super) fn insert(connection: &Connection, records: &[&Action]) -> rusqlite::
     Ok(())
 }
 
+/// The columns of a record, in the order of `INSERT`; `UPDATE` has the same.
 fn bind(places: &mut Places<'_, '_>, record: &Action) -> rusqlite::Result<()> {
     let Action {
         id,
@@ -143,44 +144,12 @@ fn bind(places: &mut Places<'_, '_>, record: &Action) -> rusqlite::Result<()> {
 /// Writes actions as they are now.
 pub(super) fn update(connection: &Connection, records: &[&Action]) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(UPDATE)?;
-    records.iter().try_for_each(|record| update_one(&mut statement, record))
-}
-
-fn update_one(statement: &mut Statement<'_>, record: &Action) -> rusqlite::Result<()> {
-    let Action {
-        id,
-        execution,
-        machine,
-        action_id,
-        kind,
-        status,
-        line,
-        priority,
-        run_at,
-        created_at,
-        error_kind,
-        fingerprint,
-        died_at,
-        body,
-        tags,
-    } = record;
-    one_row(statement.execute(params![
-        id.to_bytes(),
-        execution.to_bytes(),
-        machine,
-        action_id,
-        Column(*created_at),
-        kind,
-        status,
-        line,
-        priority,
-        Column(*run_at),
-        error_kind,
-        Column(tags.as_slice()),
-        body,
-        fingerprint,
-        died_at.map(Column),
-    ])?)
+    for record in records {
+        let mut places = Places::of(&mut statement);
+        bind(&mut places, record)?;
+        one_row(places.run()?)?;
+    }
+    Ok(())
 }
 
 /// One action.

@@ -40,10 +40,7 @@ impl Insert {
         for (sql, size) in self.statements.iter().zip(SIZES) {
             while let Some((rows, rest)) = records.split_at_checked(size) {
                 let mut statement = connection.prepare_cached(sql)?;
-                let mut places = Places {
-                    statement: &mut statement,
-                    next: 1,
-                };
+                let mut places = Places::of(&mut statement);
                 for row in rows {
                     bind(&mut places, row)?;
                 }
@@ -68,7 +65,17 @@ pub(super) struct Places<'a, 'c> {
     next: usize,
 }
 
-impl Places<'_, '_> {
+impl<'a, 'c> Places<'a, 'c> {
+    /// Those of `statement`.
+    pub(super) fn of(statement: &'a mut Statement<'c>) -> Self {
+        Self { statement, next: 1 }
+    }
+
+    /// Runs the statement, and gives how many rows it changed.
+    pub(super) fn run(self) -> rusqlite::Result<usize> {
+        self.statement.raw_execute()
+    }
+
     /// Fills the next one.
     pub(super) fn put(&mut self, value: impl ToSql) -> rusqlite::Result<()> {
         self.statement.raw_bind_parameter(self.next, value)?;

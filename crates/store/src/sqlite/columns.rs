@@ -25,59 +25,29 @@ impl FromSql for Column<Timestamp> {
     }
 }
 
-impl FromSql for Column<ExecutionId> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Ok(Self(ExecutionId::from_bytes(FromSql::column_result(value)?)))
-    }
+macro_rules! ids {
+    ($($id:ident),+) => {
+        $(impl FromSql for Column<$id> {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                Ok(Self($id::from_bytes(FromSql::column_result(value)?)))
+            }
+        })+
+    };
 }
 
-impl FromSql for Column<ActionId> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Ok(Self(ActionId::from_bytes(FromSql::column_result(value)?)))
-    }
+ids!(ActionId, ExecutionId, JobId, WorkflowId);
+
+macro_rules! numbered {
+    ($($kind:ident),+) => {
+        $(impl FromSql for Column<$kind> {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                numbered(value, &$kind::ALL)
+            }
+        })+
+    };
 }
 
-impl FromSql for Column<JobId> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Ok(Self(JobId::from_bytes(FromSql::column_result(value)?)))
-    }
-}
-
-impl FromSql for Column<WorkflowId> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Ok(Self(WorkflowId::from_bytes(FromSql::column_result(value)?)))
-    }
-}
-
-impl FromSql for Column<CatalogKind> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        numbered(value, &CatalogKind::ALL)
-    }
-}
-
-impl FromSql for Column<WorkflowStatus> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        numbered(value, &WorkflowStatus::ALL)
-    }
-}
-
-impl FromSql for Column<ExecutionStatus> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        numbered(value, &ExecutionStatus::ALL)
-    }
-}
-
-impl FromSql for Column<JobStatus> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        numbered(value, &JobStatus::ALL)
-    }
-}
-
-impl FromSql for Column<JobResult> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        numbered(value, &JobResult::ALL)
-    }
-}
+numbered!(CatalogKind, ExecutionStatus, JobResult, JobStatus, WorkflowStatus);
 
 /// The one of `all` that is stored by its number.
 fn numbered<T: Copy>(value: ValueRef<'_>, all: &[T]) -> FromSqlResult<Column<T>> {

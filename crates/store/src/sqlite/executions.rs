@@ -36,16 +36,16 @@ static INSERT: LazyLock<Insert> = LazyLock::new(|| {
 
 /// `SQLite` rewrites the whole row in any case; unchanged variables are copied there, not sent again.
 pub(super) const UPDATE: &str = "\
-    UPDATE execution SET version = ?5, status = ?6, sequence = ?7, updated_at = ?8, body = ?10, \
-    variables = iif(?11, ?12, variables) \
-    WHERE id = ?1 AND machine = ?2 AND key IS ?3 AND created_at = ?4 AND tags IS ?9";
+    UPDATE execution SET version = ?3, status = ?5, sequence = ?6, updated_at = ?8, body = ?10, \
+    variables = iif(?12, ?11, variables) \
+    WHERE id = ?1 AND machine = ?2 AND key IS ?4 AND created_at = ?7 AND tags IS ?9";
 
 /// The same for an execution that stays what it is. A statement that names `status` takes the execution out of every index
 /// that knows it and puts it back in, and most steps of an execution leave it running.
 pub(super) const UPDATE_STAYING: &str = "\
-    UPDATE execution SET version = ?5, sequence = ?7, updated_at = ?8, body = ?10, \
-    variables = iif(?11, ?12, variables) \
-    WHERE id = ?1 AND machine = ?2 AND key IS ?3 AND created_at = ?4 AND tags IS ?9 AND status = ?6";
+    UPDATE execution SET version = ?3, sequence = ?6, updated_at = ?8, body = ?10, \
+    variables = iif(?12, ?11, variables) \
+    WHERE id = ?1 AND machine = ?2 AND key IS ?4 AND created_at = ?7 AND tags IS ?9 AND status = ?5";
 
 pub(super) const PUT_TAG: &str = "INSERT OR IGNORE INTO execution_tag (tag, execution) VALUES (?1, ?2)";
 
@@ -80,7 +80,9 @@ pub(super) const IS_RUNNING: &str = "SELECT 1 FROM execution WHERE id = ?1 AND s
 
 /// Adds executions.
 pub(super) fn insert(connection: &Connection, records: &[&Execution]) -> rusqlite::Result<()> {
-    INSERT.all(connection, records, |places, record| bind(places, record))?;
+    INSERT.all(connection, records, |places, record| {
+        bind(places, record, small(&record.variables))
+    })?;
     for record in records {
         for tag in &record.tags {
             connection
@@ -94,7 +96,8 @@ pub(super) fn insert(connection: &Connection, records: &[&Execution]) -> rusqlit
     Ok(())
 }
 
-fn bind(places: &mut Places<'_, '_>, record: &Execution) -> rusqlite::Result<()> {
+/// The columns of a record, in the order of `INSERT`; updates begin with the same.
+fn bind(places: &mut Places<'_, '_>, record: &Execution, variables: Option<&[u8]>) -> rusqlite::Result<()> {
     let Execution {
         id,
         machine,
@@ -105,7 +108,7 @@ fn bind(places: &mut Places<'_, '_>, record: &Execution) -> rusqlite::Result<()>
         created_at,
         updated_at,
         body,
-        variables,
+        variables: _,
         tags,
     } = record;
     places.put(id.to_bytes())?;
@@ -118,7 +121,7 @@ fn bind(places: &mut Places<'_, '_>, record: &Execution) -> rusqlite::Result<()>
     places.put(Column(*updated_at))?;
     places.put(Column(tags.as_slice()))?;
     places.put(body)?;
-    places.put(small(variables))
+    places.put(variables)
 }
 
 /// Writes executions as they are now, their variables only when they changed.
@@ -141,38 +144,17 @@ fn update_one(
     record: &Execution,
     written: Variables,
 ) -> rusqlite::Result<()> {
-    let Execution {
-        id,
-        machine,
-        version,
-        key,
-        status,
-        sequence,
-        created_at,
-        updated_at,
-        body,
-        variables,
-        tags,
-    } = record;
     let changed = written == Variables::Changed;
-    let params = params![
-        id.to_bytes(),
-        machine,
-        key,
-        Column(*created_at),
-        version,
-        *status as u8,
-        sequence,
-        Column(*updated_at),
-        Column(tags.as_slice()),
-        body,
-        changed,
-        if changed { small(variables) } else { None },
-    ];
-    if status.is_open() && staying.execute(params)? == 1 {
+    let write = |statement: &mut Statement<'_>| {
+        let mut places = Places::of(statement);
+        bind(&mut places, record, small(&record.variables).filter(|_| changed))?;
+        places.put(changed)?;
+        places.run()
+    };
+    if record.status.is_open() && write(staying)? == 1 {
         return Ok(());
     }
-    one_row(connection.prepare_cached(UPDATE)?.execute(params)?)
+    one_row(write(&mut *connection.prepare_cached(UPDATE)?)?)
 }
 
 /// The variables, if they belong into the execution's row.

@@ -25,32 +25,27 @@ pub(super) const FIRST_TO_EXPIRE: &str =
 
 /// Adds an answer, in the place of one that expired.
 pub(super) fn put(connection: &Connection, record: &Idempotency) -> rusqlite::Result<()> {
-    let Idempotency {
-        scope: Scope(scope),
-        digest,
-        answer,
-        expires_at,
-    } = record;
-    let params = params![scope, digest, answer, Column(*expires_at)];
-    one_row(connection.prepare_cached(PUT)?.execute(params)?)
+    one_row(write(connection, PUT, record)?)
 }
 
 /// Adds an answer, unless there is one already.
 pub(super) fn insert(connection: &Connection, record: &Idempotency) -> Result<(), Error> {
+    match write(connection, INSERT, record).map_err(|problem| classify(&problem))? {
+        0 => Err(Error::Answered),
+        _ => Ok(()),
+    }
+}
+
+fn write(connection: &Connection, sql: &str, record: &Idempotency) -> rusqlite::Result<usize> {
     let Idempotency {
         scope: Scope(scope),
         digest,
         answer,
         expires_at,
     } = record;
-    let params = params![scope, digest, answer, Column(*expires_at)];
-    let inserted = connection
-        .prepare_cached(INSERT)
-        .and_then(|mut statement| statement.execute(params));
-    match inserted.map_err(|problem| classify(&problem))? {
-        0 => Err(Error::Answered),
-        _ => Ok(()),
-    }
+    connection
+        .prepare_cached(sql)?
+        .execute(params![scope, digest, answer, Column(*expires_at)])
 }
 
 /// Deletes an answer, if it is still there.

@@ -7,11 +7,11 @@ use sprag_core::supervision::restart::{
 };
 use sprag_core::supervision::{Circuit, RestartMachine};
 use sprag_core::time::Timestamp;
+use sprag_wire::{WorkerEscalation, WorkerHold, WorkerRule};
 
 use crate::rule::Check;
 use crate::tree::{ChildError, Counts, Derived, Gate, Node, RestartStage, Status, Watch, shown_path};
 use crate::worker::action::ActionStatus;
-use crate::worker::snapshot::Escalation;
 
 /// Everything about one worker that a person may want to know.
 #[derive(Clone, Debug, Serialize)]
@@ -21,11 +21,11 @@ pub struct Explain {
     #[serde(flatten)]
     pub status: Status,
     /// What holds it back; empty when nothing does.
-    pub holds: Vec<Hold>,
+    pub holds: Vec<WorkerHold>,
     /// The rules across its children.
-    pub rules: Vec<RuleStatus>,
+    pub rules: Vec<WorkerRule>,
     /// Children on which the supervisor gave up.
-    pub escalations: Vec<Escalation>,
+    pub escalations: Vec<WorkerEscalation>,
     /// Declarations of children that cannot be.
     pub child_errors: Vec<String>,
     /// Its children.
@@ -34,72 +34,11 @@ pub struct Explain {
     pub action: ActionStatus,
 }
 
-/// One thing that holds a worker back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Hold {
-    /// What it is.
-    pub what: String,
-    /// Since when.
-    pub since: Timestamp,
-    /// What happens next.
-    pub next: String,
-    /// When, where that is known.
-    pub at: Option<Timestamp>,
-    /// When it is given up, where it ever is.
-    pub gives_up: Option<Timestamp>,
-    /// What a person can do.
-    pub remedy: &'static str,
-}
-
-/// How a rule stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RuleStatus {
-    /// Its name.
-    pub name: String,
-    /// The path of the worker whose children it is about; `/` for the supervisor itself.
-    pub supervisor: String,
-    /// The child it would restart.
-    pub restart: String,
-    /// Whom a restart concerns.
-    pub affects: Vec<String>,
-    /// How its circuit stands.
-    pub circuit: &'static str,
-    /// Detections that count.
-    pub detections: usize,
-    /// This many within the window escalate.
-    pub detections_max: usize,
-    /// The window, in milliseconds.
-    pub window_millis: u64,
-    /// What was found last.
-    pub last_check: Option<&'static str>,
-    /// When.
-    pub checked_at: Option<Timestamp>,
-    /// Why: what was found, or why nothing can be.
-    pub reason: Option<String>,
-    /// What is wrong, in words, while the last check was bad or the rule gave up.
-    pub cause: Option<String>,
-    /// Why the rule gave up, if it did.
-    pub gave_up: Option<String>,
-    /// When it did.
-    pub gave_up_at: Option<Timestamp>,
-    /// What happens next.
-    pub next: String,
-    /// When, where that is known.
-    pub next_at: Option<Timestamp>,
-}
-
 impl Explain {
     pub(crate) fn of(node: &Node, status: Status, children: Counts, now: Timestamp) -> Self {
         Self {
             holds: holds(node, now),
-            rules: node
-                .rules
-                .watches
-                .iter()
-                .map(|watch| RuleStatus::of(node, watch, now))
-                .collect(),
+            rules: node.rules.watches.iter().map(|watch| rule(node, watch, now)).collect(),
             escalations: node.rules.escalations.to_vec(),
             child_errors: node.placement.child_errors.iter().map(ChildError::to_string).collect(),
             children,
@@ -109,24 +48,24 @@ impl Explain {
     }
 }
 
-fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
+fn holds(node: &Node, now: Timestamp) -> Vec<WorkerHold> {
     let mut holds = Vec::new();
     if let Some((gate, since)) = node.intent.gate {
         holds.extend(gate_hold(gate, since, node, now));
     }
     if let Some(waiting) = &node.intent.waiting {
-        holds.push(Hold {
+        holds.push(WorkerHold {
             what: format!("it waits for {waiting}"),
             since: node.progress.since,
             next: "it continues after that".to_owned(),
             at: None,
             gives_up: node.intent.leaving.as_ref().map(|leaving| leaving.order_until),
-            remedy: "check the worker that it waits for",
+            remedy: "check the worker that it waits for".to_owned(),
         });
     }
     if let Some(procedure) = &node.intent.procedure {
         let stops = procedure.stage == RestartStage::Stopping;
-        holds.push(Hold {
+        holds.push(WorkerHold {
             what: "the supervisor is restarting it".to_owned(),
             since: procedure.since,
             next: if stops {
@@ -137,57 +76,57 @@ fn holds(node: &Node, now: Timestamp) -> Vec<Hold> {
             .to_owned(),
             at: stops.then_some(procedure.force_at),
             gives_up: None,
-            remedy: "wait, or stop it",
+            remedy: "wait, or stop it".to_owned(),
         });
     }
     holds.extend(spec_hold(node));
     if let Some((since, forced_at)) = node.intent.rebuild.draining() {
-        holds.push(Hold {
+        holds.push(WorkerHold {
             what: "it stops, so that the supervisor can build it again, as it requested".to_owned(),
             since,
             next: "the supervisor replaces it if it still runs".to_owned(),
             at: Some(forced_at),
             gives_up: None,
-            remedy: "wait, or stop it",
+            remedy: "wait, or stop it".to_owned(),
         });
     }
     if let Some(leaving) = &node.intent.leaving {
-        holds.push(Hold {
+        holds.push(WorkerHold {
             what: "it is shutting down for good".to_owned(),
             since: leaving.since,
             next: "the supervisor cuts it off if it still runs".to_owned(),
             at: leaving.plan.deadline(leaving.height),
             gives_up: leaving.plan.deadline(leaving.height),
-            remedy: "wait, or stop the supervisor a second time",
+            remedy: "wait, or stop the supervisor a second time".to_owned(),
         });
     }
     holds
 }
 
 /// A spec that cannot be used while an older one is in force holds nothing up, and is easily missed.
-fn spec_hold(node: &Node) -> Option<Hold> {
+fn spec_hold(node: &Node) -> Option<WorkerHold> {
     let Derived::Failed { error, since } = &node.observed.derived else {
         return None;
     };
     node.observed.desired.as_ref()?;
-    Some(Hold {
+    Some(WorkerHold {
         what: format!("its new definition cannot be used, so the old one stays in force: {error}"),
         since: *since,
         next: "the supervisor checks the definition again at each tick".to_owned(),
         at: None,
         gives_up: None,
-        remedy: "fix its definition or variables",
+        remedy: "fix its definition or variables".to_owned(),
     })
 }
 
-fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<Hold> {
-    let hold = |next: String, at: Option<Timestamp>, remedy: &'static str| Hold {
+fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<WorkerHold> {
+    let hold = |next: String, at: Option<Timestamp>, remedy: &'static str| WorkerHold {
         what: format!("it waits for {}", gate.waits_for()),
         since,
         next,
         at,
         gives_up: None,
-        remedy,
+        remedy: remedy.to_owned(),
     };
     let one = match gate {
         Gate::Constructor => hold(
@@ -226,7 +165,7 @@ fn gate_hold(gate: Gate, since: Timestamp, node: &Node, now: Timestamp) -> Vec<H
 }
 
 /// The hold of a circuit that is not closed.
-fn circuit_hold(watch: &Watch) -> Option<Hold> {
+fn circuit_hold(watch: &Watch) -> Option<WorkerHold> {
     let child = &watch.rule.restart;
     let (since, next, at, gives_up) = match watch.machine.circuit() {
         Circuit::Open {
@@ -251,48 +190,47 @@ fn circuit_hold(watch: &Watch) -> Option<Hold> {
         }
         Circuit::Closed | Circuit::Escalated { .. } => return None,
     };
-    Some(Hold {
+    Some(WorkerHold {
         what: format!("rule `{}` restarts `{child}`", watch.rule.name),
         since,
         next,
         at,
         gives_up,
-        remedy: "wait, restart the child, or change its definition",
+        remedy: "wait, restart the child, or change its definition".to_owned(),
     })
 }
 
-impl RuleStatus {
-    pub(crate) fn of(owner: &Node, watch: &Watch, now: Timestamp) -> Self {
-        let machine: &RestartMachine = &watch.machine;
-        let (last_check, found) = match &watch.last {
-            Some((Check::Good, _)) => (Some("good"), None),
-            Some((Check::Bad(why), _)) => (Some("bad"), Some(why.clone())),
-            Some((Check::Undecided(why), _)) => (Some("undecided"), Some(why.clone())),
-            None => (None, None),
-        };
-        let (gave_up, gave_up_at) = match machine.circuit() {
-            Circuit::Escalated { cause, since } => (Some(cause.clone()), Some(*since)),
-            _ => (None, None),
-        };
-        let bad = found.clone().filter(|_| last_check == Some("bad"));
-        Self {
-            name: watch.rule.name.clone(),
-            supervisor: shown_path(owner.path()).to_owned(),
-            restart: watch.rule.restart.clone(),
-            affects: watch.affected.iter().cloned().collect(),
-            circuit: watch.stands(),
-            detections: machine.detections(now),
-            detections_max: machine.limits().detections_max,
-            window_millis: machine.limits().window_millis,
-            last_check,
-            checked_at: watch.last.as_ref().map(|(_, at)| *at),
-            reason: gave_up.clone().or_else(|| watch.idle.clone()).or(found),
-            cause: bad.or_else(|| gave_up.clone()),
-            next: next(watch),
-            next_at: machine.due(now),
-            gave_up,
-            gave_up_at,
-        }
+/// How a rule stands.
+pub(crate) fn rule(owner: &Node, watch: &Watch, now: Timestamp) -> WorkerRule {
+    let machine: &RestartMachine = &watch.machine;
+    let (last_check, found) = match &watch.last {
+        Some((Check::Good, _)) => (Some("good"), None),
+        Some((Check::Bad(why), _)) => (Some("bad"), Some(why.clone())),
+        Some((Check::Undecided(why), _)) => (Some("undecided"), Some(why.clone())),
+        None => (None, None),
+    };
+    let (gave_up, gave_up_at) = match machine.circuit() {
+        Circuit::Escalated { cause, since } => (Some(cause.clone()), Some(*since)),
+        _ => (None, None),
+    };
+    let bad = found.clone().filter(|_| last_check == Some("bad"));
+    WorkerRule {
+        name: watch.rule.name.clone(),
+        supervisor: shown_path(owner.path()).to_owned(),
+        restart: watch.rule.restart.clone(),
+        affects: watch.affected.iter().cloned().collect(),
+        circuit: watch.stands().to_owned(),
+        detections: machine.detections(now),
+        detections_max: machine.limits().detections_max,
+        window_millis: machine.limits().window_millis,
+        last_check: last_check.map(str::to_owned),
+        checked_at: watch.last.as_ref().map(|(_, at)| *at),
+        reason: gave_up.clone().or_else(|| watch.idle.clone()).or(found),
+        cause: bad.or_else(|| gave_up.clone()),
+        next: next(watch),
+        next_at: machine.due(now),
+        gave_up,
+        gave_up_at,
     }
 }
 

@@ -10,40 +10,30 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sprag_core::document::json::digest;
 use sprag_core::time::Timestamp;
+use sprag_core::words;
 
 /// Trouble that is not seen for so long is over, in milliseconds. A tree that was just started has not seen all of it.
 pub const OVER_AFTER_MILLIS: u64 = 5_000;
 /// The most troubles that are kept at a time. More are reported when some of these are over.
 pub const TROUBLES_MAX: usize = 10_000;
 
-/// What is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TroubleKind {
-    /// A rule gave up on a child.
-    Escalated,
-    /// A rule restarts a child, or waits for it to be well.
-    CircuitOpen,
-    /// A worker's code panicked too often.
-    Panics,
-    /// A worker is failed.
-    Failed,
+words! {
+    /// What is wrong.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum TroubleKind as name {
+        /// A rule gave up on a child.
+        Escalated => "escalated",
+        /// A rule restarts a child, or waits for it to be well.
+        CircuitOpen => "circuit-open",
+        /// A worker's code panicked too often.
+        Panics => "panics",
+        /// A worker is failed.
+        Failed => "failed",
+    }
 }
 
 impl TroubleKind {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Escalated, Self::CircuitOpen, Self::Panics, Self::Failed];
-
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Escalated => "escalated",
-            Self::CircuitOpen => "circuit-open",
-            Self::Panics => "panics",
-            Self::Failed => "failed",
-        }
-    }
-
     /// Whether nothing more is done about it until a person comes.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Escalated | Self::Failed)

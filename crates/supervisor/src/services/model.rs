@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use sprag_core::expression::logic::Logic;
 use sprag_core::supervision::RestartBudget;
+use sprag_core::words;
 
 /// A whole file.
 #[derive(Clone, Debug)]
@@ -62,27 +63,31 @@ pub struct Service {
     pub written: Value,
 }
 
-/// When a service that ended by itself is started again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Restart {
-    /// However it ended.
-    Always,
-    /// When it ended with another code than 0, by a signal, or in an unknown way.
-    #[default]
-    OnFailure,
-    /// Not at all.
-    Never,
+words! {
+    /// When a service that ended by itself is started again.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Restart as word {
+        /// However it ended.
+        Always => "always",
+        /// When it ended with another code than 0, by a signal, or in an unknown way.
+        #[default]
+        OnFailure => "on-failure",
+        /// Not at all.
+        Never => "never",
+    }
 }
 
-/// What a sibling waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Its process runs.
-    Started,
-    /// It is running: past its probes.
-    Ready,
-    /// It ended with code 0.
-    Completed,
+words! {
+    /// What a sibling waits for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Condition as word {
+        /// Its process runs.
+        Started => "started",
+        /// It is running: past its probes.
+        Ready => "ready",
+        /// It ended with code 0.
+        Completed => "completed",
+    }
 }
 
 /// How a service is ended.
@@ -239,28 +244,6 @@ fn walk<'f>(services: &'f [Service], above: &str, found: &mut Vec<(String, &'f S
         };
         found.push((path.clone(), service));
         walk(&service.children, &path, found);
-    }
-}
-
-impl Restart {
-    /// As it is written.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Always => "always",
-            Self::OnFailure => "on-failure",
-            Self::Never => "never",
-        }
-    }
-}
-
-impl Condition {
-    /// As it is written.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Ready => "ready",
-            Self::Completed => "completed",
-        }
     }
 }
 

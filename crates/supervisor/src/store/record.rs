@@ -7,44 +7,27 @@ use serde_json::Value;
 use sprag_core::time::Timestamp;
 
 use crate::runtime::collector::WorkerMetrics;
+use sprag_core::words;
 
-/// The parts of a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Part {
-    /// Who it is.
-    Identity,
-    /// What is wanted.
-    Desired,
-    /// What was seen.
-    Observed,
-    /// Its last action.
-    Action,
-    /// What the supervisor must not forget: budgets, circuits, windows.
-    Memory,
+words! {
+    /// The parts of a worker.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Part as name {
+        /// Who it is.
+        Identity => "identity",
+        /// What is wanted.
+        Desired => "desired",
+        /// What was seen.
+        Observed => "observed",
+        /// Its last action.
+        Action => "action",
+        /// What the supervisor must not forget: budgets, circuits, windows.
+        Memory => "memory",
+    }
 }
 
 impl Part {
-    /// All of them.
-    pub(super) const ALL: [Self; 5] = [
-        Self::Identity,
-        Self::Desired,
-        Self::Observed,
-        Self::Action,
-        Self::Memory,
-    ];
-
-    /// Its name, as the file knows it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Identity => "identity",
-            Self::Desired => "desired",
-            Self::Observed => "observed",
-            Self::Action => "action",
-            Self::Memory => "memory",
-        }
-    }
-
     pub(super) fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == name)
     }

@@ -23,6 +23,7 @@ use crate::tree::{Config, Counts, Effects, Keeper, OperateError, ShutdownOutcome
 use crate::worker::child::{ChildSpec, Variables};
 use crate::worker::registry::Registry;
 use crate::worker::snapshot::Escalation;
+use sprag_core::words;
 
 /// Commands that wait. A caller waits when there are more.
 const COMMANDS_MAX: usize = 256;
@@ -125,28 +126,18 @@ struct OperatorRequest {
     by: String,
 }
 
-/// What a person may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Run.
-    Start,
-    /// Stop and stay.
-    Stop,
-    /// Stop and start.
-    Restart,
-    /// Have the action end.
-    Cancel,
-}
-
-impl Operation {
-    /// The word for it.
-    pub const fn verb(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Stop => "stop",
-            Self::Restart => "restart",
-            Self::Cancel => "cancel",
-        }
+words! {
+    /// What a person may ask for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Operation as verb {
+        /// Run.
+        Start => "start",
+        /// Stop and stay.
+        Stop => "stop",
+        /// Stop and start.
+        Restart => "restart",
+        /// Have the action end.
+        Cancel => "cancel",
     }
 }
 

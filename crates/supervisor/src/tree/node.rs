@@ -273,18 +273,14 @@ impl Node {
 
     /// Why a restart could not bring the worker back, as far as is known.
     pub(crate) fn obstacle(&self, now: Timestamp) -> Option<String> {
-        let Self {
-            placement,
-            observed,
-            intent,
-            progress,
-            rules,
-            inner,
-            ..
-        } = self;
-        inner
-            .as_ref()?
-            .obstacle(parts((placement, observed, intent, progress, rules), now)?)
+        let known = (
+            &self.placement,
+            &self.observed,
+            &self.intent,
+            &self.progress,
+            &self.rules,
+        );
+        self.inner.as_ref()?.obstacle(parts(known, now)?)
     }
 
     /// Whether it leaves its failed state by itself.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use sprag_core::supervision::Circuit;
 use sprag_core::time::Timestamp;
+use sprag_wire::WorkerRule;
 
 use super::node::Node;
 use super::operate::shown_path;
 use super::tick::Tree;
 use super::watch::Watch;
-use crate::report::explain::{Explain, RuleStatus};
+use crate::report::explain::{Explain, rule};
 use crate::report::metrics::Gauges;
 use crate::report::trouble::{Trouble, TroubleKind};
 use crate::rule::Check;
@@ -51,7 +52,7 @@ pub struct Status {
     /// What it waits for.
     pub waiting: Option<String>,
     /// The rules that restart it.
-    pub restarted_by: Vec<RuleStatus>,
+    pub restarted_by: Vec<WorkerRule>,
     /// Its last observation.
     #[serde(skip)]
     pub observed: Option<Document>,
@@ -133,12 +134,12 @@ impl Tree {
     }
 
     /// The rules that restart the worker.
-    fn restarted_by(&self, node: &Node, now: Timestamp) -> Vec<RuleStatus> {
+    fn restarted_by(&self, node: &Node, now: Timestamp) -> Vec<WorkerRule> {
         let Some(owner) = self.nodes.parent(node) else {
             return Vec::new();
         };
         let watches = watches_over(owner, node);
-        watches.map(|watch| RuleStatus::of(owner, watch, now)).collect()
+        watches.map(|watch| rule(owner, watch, now)).collect()
     }
 
     /// The circuit that concerns the worker: its own breaker, or a rule that would restart it.

@@ -19,42 +19,29 @@ use crate::runtime::pool::panic_text;
 use crate::worker::action::ActionCall;
 use crate::worker::erased::Decision;
 use crate::worker::{Goal, Phase, Reason};
+use sprag_core::words;
 
-/// What holds a worker's next step back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Gate {
-    /// It could not be built.
-    Constructor,
-    /// Nothing could be derived from its spec yet.
-    Spec,
-    /// Its last observation is too old.
-    Freshness,
-    /// Its action is in progress.
-    Action,
-    /// Its action ended, and its effect was not observed yet.
-    Effect,
-    /// A circuit of its rules is open.
-    Circuit,
-    /// Its code panicked too often.
-    Panics,
-    /// Its children leave first.
-    Children,
-}
-
-impl Gate {
-    /// What a worker behind it waits for.
-    pub const fn waits_for(self) -> &'static str {
-        match self {
-            Self::Constructor => "being built",
-            Self::Spec => "a valid definition",
-            Self::Freshness => "a new observation",
-            Self::Action => "its action to end",
-            Self::Effect => "an observation of its action's effect",
-            Self::Circuit => "a child to recover",
-            Self::Panics => "the end of the pause after its panics",
-            Self::Children => "its children to stop",
-        }
+words! {
+    /// What holds a worker's next step back.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Gate as waits_for {
+        /// It could not be built.
+        Constructor => "being built",
+        /// Nothing could be derived from its spec yet.
+        Spec => "a valid definition",
+        /// Its last observation is too old.
+        Freshness => "a new observation",
+        /// Its action is in progress.
+        Action => "its action to end",
+        /// Its action ended, and its effect was not observed yet.
+        Effect => "an observation of its action's effect",
+        /// A circuit of its rules is open.
+        Circuit => "a child to recover",
+        /// Its code panicked too often.
+        Panics => "the end of the pause after its panics",
+        /// Its children leave first.
+        Children => "its children to stop",
     }
 }
 

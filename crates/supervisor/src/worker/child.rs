@@ -10,6 +10,7 @@ use sprag_core::supervision::RestartBudget;
 
 use crate::rule::Rule;
 use crate::worker::Goal;
+use sprag_core::words;
 
 /// A child that should exist.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,27 +70,18 @@ pub struct Dependency {
     pub need: Need,
 }
 
-/// What a sibling must have reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Need {
-    /// It left its stopped state.
-    Started,
-    /// It does its work.
-    #[default]
-    Ready,
-    /// It stopped because its work was done.
-    Completed,
-}
-
-impl Need {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Ready => "ready",
-            Self::Completed => "completed",
-        }
+words! {
+    /// What a sibling must have reached.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Need as name {
+        /// It left its stopped state.
+        Started => "started",
+        /// It does its work.
+        #[default]
+        Ready => "ready",
+        /// It stopped because its work was done.
+        Completed => "completed",
     }
 }
 

@@ -16,6 +16,7 @@ use crate::runtime::collector::Recorder;
 use crate::worker::action::{Action, ActionContext, ActionError};
 use crate::worker::child::ChildSpec;
 use crate::worker::snapshot::Snapshot;
+use sprag_core::words;
 
 /// Something supervised.
 ///
@@ -146,22 +147,24 @@ pub trait State: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn phase(&self) -> Phase;
 }
 
-/// What a state means to others. All of them are ordinary: nothing here says why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// Nothing runs, and that is well.
-    Stopped,
-    /// On the way up: before its startup probe passed.
-    Starting,
-    /// As it should be.
-    Running,
-    /// Running, and unwell by its own judgement.
-    Degraded,
-    /// On the way down.
-    Stopping,
-    /// It cannot run.
-    Failed,
+words! {
+    /// What a state means to others. All of them are ordinary: nothing here says why.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Phase as name {
+        /// Nothing runs, and that is well.
+        Stopped => "stopped",
+        /// On the way up: before its startup probe passed.
+        Starting => "starting",
+        /// As it should be.
+        Running => "running",
+        /// Running, and unwell by its own judgement.
+        Degraded => "degraded",
+        /// On the way down.
+        Stopping => "stopping",
+        /// It cannot run.
+        Failed => "failed",
+    }
 }
 
 impl Phase {
@@ -173,18 +176,6 @@ impl Phase {
     /// Whether nothing is left to stop.
     pub const fn is_down(self) -> bool {
         matches!(self, Self::Stopped | Self::Failed)
-    }
-
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stopped => "stopped",
-            Self::Starting => "starting",
-            Self::Running => "running",
-            Self::Degraded => "degraded",
-            Self::Stopping => "stopping",
-            Self::Failed => "failed",
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sprag_core::time::Timestamp;
+pub use sprag_wire::WorkerEscalation as Escalation;
 
 use crate::worker::action::ActionStatus;
 use crate::worker::{Goal, Phase, Worker};
@@ -127,15 +128,4 @@ pub struct ChildView {
     pub state: &'static str,
     /// What that means.
     pub phase: Phase,
-}
-
-/// A child on which the supervisor gave up. It ends by a manual restart or a changed spec.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Escalation {
-    /// Which child.
-    pub child: String,
-    /// Why, as in `child infrastructure repeatedly failing: …`.
-    pub cause: String,
-    /// Since when.
-    pub since: Timestamp,
 }

@@ -322,7 +322,10 @@ fn a_manual_restart_ends_an_escalation_and_restarts_work_again() {
     theatre.world.run_for(10_000);
     let explain = theatre.world.explain("service").unwrap();
     assert!(explain.escalations.is_empty());
-    assert_eq!((explain.rules[0].detections, explain.rules[0].circuit), (0, "closed"));
+    assert_eq!(
+        (explain.rules[0].detections, explain.rules[0].circuit.as_str()),
+        (0, "closed")
+    );
     // The parent, which failed, is started by hand as well; then rules work as on the first day.
     theatre.world.start("service").unwrap();
     theatre.up();

@@ -45,7 +45,7 @@ fn a_parent_that_starts_gives_a_rule_nothing_to_count() {
     assert_eq!(theatre.world.state("service/a"), "running");
     let rules = theatre.world.explain("service").unwrap().rules;
     assert_eq!(
-        (rules[0].circuit, rules[0].reason.as_deref()),
+        (rules[0].circuit.as_str(), rules[0].reason.as_deref()),
         ("closed", Some("its owner is starting"))
     );
 }
@@ -83,7 +83,7 @@ fn a_missing_value_decides_nothing_and_is_explained() {
     theatre.up();
     theatre.world.run_for(20_000);
     let rules = theatre.world.explain("service").unwrap().rules;
-    assert_eq!(rules[0].last_check, Some("undecided"));
+    assert_eq!(rules[0].last_check.as_deref(), Some("undecided"));
     assert_eq!(rules[0].reason.as_deref(), Some("`a.observed.broken` was not observed"));
     assert_eq!(rules[0].circuit, "closed");
 }

@@ -10,18 +10,22 @@ mod tests;
 
 use std::str::FromStr;
 
+use crate::words;
+
 use super::model::Machine;
 
-/// The formats of a diagram.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DiagramFormat {
-    /// A picture that browsers show.
-    #[default]
-    Svg,
-    /// A Mermaid `stateDiagram-v2`.
-    Mermaid,
-    /// Graphviz' language.
-    Dot,
+words! {
+    /// The formats of a diagram.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum DiagramFormat as word {
+        /// A picture that browsers show.
+        #[default]
+        Svg => "svg",
+        /// A Mermaid `stateDiagram-v2`.
+        Mermaid => "mermaid",
+        /// Graphviz' language.
+        Dot => "dot",
+    }
 }
 
 /// A word that names no format.
@@ -30,20 +34,6 @@ pub enum DiagramFormat {
 pub struct UnknownFormat {
     /// What was given.
     pub given: String,
-}
-
-impl DiagramFormat {
-    /// All formats.
-    pub const ALL: [Self; 3] = [Self::Svg, Self::Mermaid, Self::Dot];
-
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Svg => "svg",
-            Self::Mermaid => "mermaid",
-            Self::Dot => "dot",
-        }
-    }
 }
 
 impl FromStr for DiagramFormat {

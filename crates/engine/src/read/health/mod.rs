@@ -25,6 +25,7 @@ use super::handle::ReadHandle;
 use crate::decide::convert;
 use crate::lane::damaged;
 use crate::requests::Refusal;
+use sprag_core::words;
 
 /// The most actions that a report looks at.
 pub const LOOKED_AT_MAX: usize = 20_000;
@@ -33,34 +34,23 @@ const SLICES: usize = 50;
 /// The most action ids that a report tells apart; the rest is counted among their type and the whole.
 const ACTIONS_MAX: usize = 500;
 
-/// Which window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Window {
-    /// The last 15 minutes.
-    QuarterHour,
-    /// The last hour.
-    #[default]
-    Hour,
-    /// The last 24 hours.
-    Day,
-    /// The last seven days.
-    Week,
+words! {
+    /// Which window.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Window as word {
+        /// The last 15 minutes.
+        QuarterHour => "15m",
+        /// The last hour.
+        #[default]
+        Hour => "1h",
+        /// The last 24 hours.
+        Day => "24h",
+        /// The last seven days.
+        Week => "7d",
+    }
 }
 
 impl Window {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::QuarterHour, Self::Hour, Self::Day, Self::Week];
-
-    /// As it is asked for.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::QuarterHour => "15m",
-            Self::Hour => "1h",
-            Self::Day => "24h",
-            Self::Week => "7d",
-        }
-    }
-
     /// As the report names it.
     fn shown(self) -> wire::Window {
         match self {

@@ -1,6 +1,6 @@
 //! What the routes of supervision do.
 
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRef, FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
@@ -151,47 +151,23 @@ pub(crate) async fn deltas(State(shared): State<Shared>, Query(AfterCursor(after
 }
 
 /// `POST /v1/workers/{path}/start`
-pub(crate) async fn start(
-    State(shared): State<Shared>,
-    Named(path): Named,
-    Query(Nothing): Query<Nothing>,
-    Who(asker): Who,
-    headers: HeaderMap,
-) -> Answer {
-    operate(&shared, (Operation::Start, &path), &asker, &headers).await
+pub(crate) async fn start(order: Order) -> Answer {
+    order.carry_out(Operation::Start).await
 }
 
 /// `POST /v1/workers/{path}/stop`
-pub(crate) async fn stop(
-    State(shared): State<Shared>,
-    Named(path): Named,
-    Query(Nothing): Query<Nothing>,
-    Who(asker): Who,
-    headers: HeaderMap,
-) -> Answer {
-    operate(&shared, (Operation::Stop, &path), &asker, &headers).await
+pub(crate) async fn stop(order: Order) -> Answer {
+    order.carry_out(Operation::Stop).await
 }
 
 /// `POST /v1/workers/{path}/restart`
-pub(crate) async fn restart(
-    State(shared): State<Shared>,
-    Named(path): Named,
-    Query(Nothing): Query<Nothing>,
-    Who(asker): Who,
-    headers: HeaderMap,
-) -> Answer {
-    operate(&shared, (Operation::Restart, &path), &asker, &headers).await
+pub(crate) async fn restart(order: Order) -> Answer {
+    order.carry_out(Operation::Restart).await
 }
 
 /// `POST /v1/workers/{path}/cancel`
-pub(crate) async fn cancel(
-    State(shared): State<Shared>,
-    Named(path): Named,
-    Query(Nothing): Query<Nothing>,
-    Who(asker): Who,
-    headers: HeaderMap,
-) -> Answer {
-    operate(&shared, (Operation::Cancel, &path), &asker, &headers).await
+pub(crate) async fn cancel(order: Order) -> Answer {
+    order.carry_out(Operation::Cancel).await
 }
 
 /// `POST /v1/workers/reload`
@@ -218,29 +194,64 @@ pub(crate) async fn reload(
     Ok(word.answer(&reloaded).await)
 }
 
-/// A person's word: never refused by a limit, and what failed before is forgotten. The audit has it before anything is
-/// done; a refusal that follows is an entry of its own.
-async fn operate(shared: &Shared, (operation, path): (Operation, &str), asker: &Asker, headers: &HeaderMap) -> Answer {
-    let workers = shared.workers()?;
-    let verb = verb_of(operation);
-    let word = IdempotentRequest::new(&workers.store, (path, operation.verb()), headers, workers.clock.now())?;
-    if let Some(replayed) = word.replay() {
-        return Ok(replayed);
+/// What a person asks of one worker.
+pub(crate) struct Order {
+    shared: Shared,
+    path: String,
+    asker: Asker,
+    headers: HeaderMap,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Order
+where
+    Shared: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Named(path) = Named::from_request_parts(parts, state).await?;
+        Query::<Nothing>::from_request_parts(parts, state).await?;
+        let Who(asker) = Who::from_request_parts(parts, state).await?;
+        Ok(Self {
+            shared: Shared::from_ref(state),
+            path,
+            asker,
+            headers: parts.headers.clone(),
+        })
     }
-    if let Err(error) = workers.handle.explain(path).await {
-        return Err(shared.refuse(verb, path, error.into(), asker).await);
+}
+
+impl Order {
+    /// A person's word: never refused by a limit, and what failed before is forgotten. The audit has it before anything is
+    /// done; a refusal that follows is an entry of its own.
+    async fn carry_out(&self, operation: Operation) -> Answer {
+        let Self {
+            shared,
+            path,
+            asker,
+            headers,
+        } = self;
+        let workers = shared.workers()?;
+        let verb = verb_of(operation);
+        let word = IdempotentRequest::new(&workers.store, (path, operation.verb()), headers, workers.clock.now())?;
+        if let Some(replayed) = word.replay() {
+            return Ok(replayed);
+        }
+        if let Err(error) = workers.handle.explain(path).await {
+            return Err(shared.refuse(verb, path, error.into(), asker).await);
+        }
+        shared.record(verb, path, None, asker).await?;
+        if operation != Operation::Cancel {
+            forget(workers, operation, path).await?;
+        }
+        if let Err(error) = workers.handle.operate(operation, path, &asker.caller.principal).await {
+            return Err(shared.refuse(verb, path, error.into(), asker).await);
+        }
+        // What is answered happens, whatever becomes of this process. A disk that takes nothing is said by the store.
+        let _ = workers.store.settled().wait().await;
+        let explain = workers.handle.explain(path).await?;
+        Ok(word.answer(&worker(&explain.status, workers.clock.now())).await)
     }
-    shared.record(verb, path, None, asker).await?;
-    if operation != Operation::Cancel {
-        forget(workers, operation, path).await?;
-    }
-    if let Err(error) = workers.handle.operate(operation, path, &asker.caller.principal).await {
-        return Err(shared.refuse(verb, path, error.into(), asker).await);
-    }
-    // What is answered happens, whatever becomes of this process. A disk that takes nothing is said by the store.
-    let _ = workers.store.settled().wait().await;
-    let explain = workers.handle.explain(path).await?;
-    Ok(word.answer(&worker(&explain.status, workers.clock.now())).await)
 }
 
 /// The audit's verb for an operation.

@@ -7,7 +7,7 @@ use sprag_core::time::Timestamp;
 use sprag_supervisor::collector::Observation;
 use sprag_supervisor::process::counted_down;
 use sprag_supervisor::store::{Change, Delta, DeltaKind, Part, StoredSnapshot};
-use sprag_supervisor::{ActionStatus, Counts, Document, Escalation, Explain, Goal, Hold, Outcome, RuleStatus, Status};
+use sprag_supervisor::{ActionStatus, Counts, Document, Explain, Goal, Outcome, Status};
 use sprag_wire as wire;
 
 /// Something of the supervisor that the API shows.
@@ -55,7 +55,7 @@ pub(crate) fn worker(status: &Status, now: Timestamp) -> wire::Worker {
         observation: observation(&status.observation, service),
         waiting: status.waiting.clone(),
         since: status.since,
-        restarted_by: status.restarted_by.clone().into_wire(),
+        restarted_by: status.restarted_by.clone(),
     }
 }
 
@@ -88,9 +88,9 @@ pub(crate) fn explanation(explain: Explain, now: Timestamp) -> wire::WorkerExpla
             Goal::Stopped => wire::Goal::Stopped,
             Goal::Removed => wire::Goal::Removed,
         },
-        holds: holds.into_wire(),
-        rules: rules.into_wire(),
-        escalations: escalations.into_wire(),
+        holds,
+        rules,
+        escalations,
         child_errors,
         children: children.into_wire(),
         action: action.into_wire(),
@@ -119,81 +119,6 @@ impl IntoWire for StoredSnapshot {
             observed: json!(observed.map(|observed| observed.document)),
             action: action.into_wire(),
         }
-    }
-}
-
-impl IntoWire for RuleStatus {
-    type Wire = wire::WorkerRule;
-
-    fn into_wire(self) -> wire::WorkerRule {
-        let Self {
-            name,
-            supervisor,
-            restart,
-            affects,
-            circuit,
-            detections,
-            detections_max,
-            window_millis,
-            last_check,
-            checked_at,
-            reason,
-            cause,
-            gave_up,
-            gave_up_at,
-            next,
-            next_at,
-        } = self;
-        wire::WorkerRule {
-            name,
-            supervisor,
-            restart,
-            affects,
-            circuit: circuit.to_owned(),
-            detections,
-            detections_max,
-            window_millis,
-            last_check: last_check.map(str::to_owned),
-            checked_at,
-            reason,
-            cause,
-            gave_up,
-            gave_up_at,
-            next,
-            next_at,
-        }
-    }
-}
-
-impl IntoWire for Hold {
-    type Wire = wire::WorkerHold;
-
-    fn into_wire(self) -> wire::WorkerHold {
-        let Self {
-            what,
-            since,
-            next,
-            at,
-            gives_up,
-            remedy,
-        } = self;
-        wire::WorkerHold {
-            what,
-            since,
-            next,
-            at,
-            gives_up,
-            remedy: remedy.to_owned(),
-        }
-    }
-}
-
-impl IntoWire for Escalation {
-    type Wire = wire::WorkerEscalation;
-
-    fn into_wire(self) -> wire::WorkerEscalation {
-        let Self { child, cause, since } = self;
-        wire::WorkerEscalation { child, cause, since }
     }
 }
 

@@ -53,77 +53,27 @@ const ENGINE: Schema = Schema {
     migrations: MIGRATIONS,
 };
 
-const MIGRATIONS: &[Migration] = &[
-    Migration {
-        version: 1,
-        name: "heart",
-        sql: include_str!("0001_heart.sql"),
-    },
-    Migration {
-        version: 2,
-        name: "idempotency",
-        sql: include_str!("0002_idempotency.sql"),
-    },
-    Migration {
-        version: 3,
-        name: "jobs",
-        sql: include_str!("0003_jobs.sql"),
-    },
-    Migration {
-        version: 4,
-        name: "control",
-        sql: include_str!("0004_control.sql"),
-    },
-    Migration {
-        version: 5,
-        name: "search",
-        sql: include_str!("0005_search.sql"),
-    },
-    Migration {
-        version: 6,
-        name: "history",
-        sql: include_str!("0006_history.sql"),
-    },
-    Migration {
-        version: 7,
-        name: "names",
-        sql: include_str!("0007_names.sql"),
-    },
-    Migration {
-        version: 8,
-        name: "dead_letters",
-        sql: include_str!("0008_dead_letters.sql"),
-    },
-    Migration {
-        version: 9,
-        name: "nodes",
-        sql: include_str!("0009_nodes.sql"),
-    },
-    Migration {
-        version: 10,
-        name: "room",
-        sql: include_str!("0010_room.sql"),
-    },
-    Migration {
-        version: 11,
-        name: "place",
-        sql: include_str!("0011_place.sql"),
-    },
-    Migration {
-        version: 12,
-        name: "commits",
-        sql: include_str!("0012_commits.sql"),
-    },
-    Migration {
-        version: 13,
-        name: "audit",
-        sql: include_str!("0013_audit.sql"),
-    },
-    Migration {
-        version: 14,
-        name: "operations",
-        sql: include_str!("0014_operations.sql"),
-    },
+macro_rules! migrations {
+    ($($version:literal $name:literal $file:literal),+ $(,)?) => {
+        &[$(Migration { version: $version, name: $name, sql: include_str!(concat!($file, ".sql")) }),+]
+    };
+}
+
+const MIGRATIONS: &[Migration] = migrations![
+    1 "heart" "0001_heart",
+    2 "idempotency" "0002_idempotency",
+    3 "jobs" "0003_jobs",
+    4 "control" "0004_control",
+    5 "search" "0005_search",
+    6 "history" "0006_history",
+    7 "names" "0007_names",
+    8 "dead_letters" "0008_dead_letters",
+    9 "nodes" "0009_nodes",
+    10 "room" "0010_room",
+    11 "place" "0011_place",
+    12 "commits" "0012_commits",
+    13 "audit" "0013_audit",
+    14 "operations" "0014_operations",
 ];
 
 const CREATE: &str = "\
