@@ -92,7 +92,7 @@ use Figure::{
     ActiveInstructions, ActiveNanos, CoreShare, Idle, IdleInstructions, IdleNanos, P50, P99, Rate, Size, Start,
     StartAll, StopAll, WorkerBytes,
 };
-use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Supervisord, Xstate};
+use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, SpragToken, Supervisord, Xstate};
 
 /// All of them, in the order of the table.
 pub(crate) const GOALS: &[Goal] = &[
@@ -101,6 +101,8 @@ pub(crate) const GOALS: &[Goal] = &[
     must(Work::W1, Rate, Times(5.0, Work::W1, RestateTuned)),
     seen(Work::W1, Rate, Times(1.0, Work::W1, Dbos)),
     seen(Work::W1, Rate, Times(1.0, Work::W1, Graphile)),
+    // With tokens it keeps 0.97 of its rate.
+    must(Work::W1, Rate, Share(1.0 / 0.97, Work::W1, SpragToken)),
     stretch(Work::W1, Rate, Times(0.6, Work::W1, Probe)),
     must(Work::Embedded, Rate, Times(3.0, Work::W1, Bullmq)),
     stretch(Work::Embedded, Rate, Times(0.6, Work::Embedded, Probe)),

@@ -33,9 +33,24 @@ impl Received {
     }
 }
 
+/// A server, with the token that requests to it show.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: Option<String>,
+}
+
+impl From<SocketAddr> for Endpoint {
+    fn from(address: SocketAddr) -> Self {
+        Self { address, token: None }
+    }
+}
+
 /// A request as bytes; no body is no body.
-pub(crate) fn request(address: SocketAddr, method: &str, path: &str, body: Option<&Value>) -> Vec<u8> {
-    let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\naccept: application/json\r\n");
+pub(crate) fn request(to: impl Into<Endpoint>, method: &str, path: &str, body: Option<&Value>) -> Vec<u8> {
+    let Endpoint { address, token } = to.into();
+    let token = token.map_or_else(String::new, |token| format!("authorization: Bearer {token}\r\n"));
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\naccept: application/json\r\n{token}");
     match body {
         None => format!("{head}content-length: 0\r\n\r\n"),
         Some(body) => {
@@ -131,10 +146,12 @@ impl Connection {
 }
 
 /// One request with a connection of its own, for what is not measured.
-pub(crate) fn call(address: SocketAddr, method: &str, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+pub(crate) fn call(to: impl Into<Endpoint>, method: &str, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+    let to = to.into();
+    let address = to.address;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let request = request(address, method, path, body);
+        let request = request(to, method, path, body);
         let answer = Connection::open(address).await?.exchange(&request).await?;
         let text = String::from_utf8_lossy(&answer.body);
         let good = answer.status().is_some_and(|status| (200..300).contains(&status));

@@ -165,9 +165,11 @@ impl Work {
 
     /// Who is measured, in this order, round after round.
     pub(crate) fn contenders(self) -> &'static [Name] {
-        use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Supervisord, Xstate};
+        use Name::{
+            Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, SpragToken, Supervisord, Xstate,
+        };
         match self {
-            Self::W1 => &[Sprag, Probe, Bullmq, Restate, RestateTuned, Dbos, Graphile],
+            Self::W1 => &[Sprag, SpragToken, Probe, Bullmq, Restate, RestateTuned, Dbos, Graphile],
             Self::Embedded => &[Sprag, Probe],
             Self::W2 => &[Sprag, Bullmq, Restate, RestateTuned, Dbos],
             Self::W3 => &[Sprag, Probe, Restate, RestateTuned],
@@ -194,9 +196,9 @@ impl Work {
 
     /// How many a contender does: enough for about two seconds of the quick ones, and not minutes of the slow ones.
     pub(crate) fn count(self, name: Name, scale: Scale) -> u64 {
-        use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, Xstate};
+        use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, SpragToken, Xstate};
         let ordinary = match (self, name) {
-            (Self::W1 | Self::Embedded | Self::Empty | Self::Closed | Self::Queued, Sprag | Probe)
+            (Self::W1 | Self::Embedded | Self::Empty | Self::Closed | Self::Queued, Sprag | SpragToken | Probe)
             | (Self::PgW1, Probe) => 40_000,
             (Self::W1, Bullmq) | (Self::W4, _) | (Self::Webhook, Sprag) => 10_000,
             (Self::W2, Sprag) => 8_000,

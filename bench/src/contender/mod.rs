@@ -22,6 +22,8 @@ use crate::work::{Scale, Work};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Sprag,
+    /// With authentication: every request shows a token.
+    SpragToken,
     /// The bare writer: no contender, the ceiling.
     Probe,
     Bullmq,
@@ -39,6 +41,7 @@ impl Name {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Sprag => "Sprag",
+            Self::SpragToken => "Sprag, with tokens",
             Self::Probe => "bare probe",
             Self::Bullmq => "BullMQ",
             Self::Restate => "Restate",
@@ -53,12 +56,13 @@ impl Name {
 
     /// Whether it is somebody else's software, which may be missing.
     pub(crate) fn is_peer(self) -> bool {
-        !matches!(self, Self::Sprag | Self::Probe)
+        !matches!(self, Self::Sprag | Self::SpragToken | Self::Probe)
     }
 
     fn start(self) -> anyhow::Result<Box<dyn Contender>> {
         Ok(match self {
-            Self::Sprag => Box::new(sprag::Sprag::new()?),
+            Self::Sprag => Box::new(sprag::Sprag::new(sprag::Callers::Everybody)?),
+            Self::SpragToken => Box::new(sprag::Sprag::new(sprag::Callers::WithToken)?),
             Self::Probe => Box::new(probe::Probe),
             Self::Bullmq => Box::new(redis::bullmq()?),
             Self::Restate => Box::new(restate::Restate::new(None)?),

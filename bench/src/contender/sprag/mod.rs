@@ -2,7 +2,6 @@
 
 mod nodes;
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -18,6 +17,7 @@ use super::postgres::{Database, Done, cluster};
 use super::{Contender, Task, rated, spread};
 use crate::figures::{Figure, Figures};
 use crate::flood::Flood;
+use crate::http::Endpoint;
 use crate::prefill;
 use crate::process::{Running, cpu_seconds, free_address, resident_mib};
 use crate::stopwatch::{Stopwatch, millis};
@@ -37,9 +37,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Actions in a row in W2.
 const STEPS: u32 = 5;
 
+/// Who may call the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Callers {
+    Everybody,
+    WithToken,
+}
+
 /// The binary, and the files that were prefilled for it.
 pub(super) struct Sprag {
     binary: PathBuf,
+    callers: Callers,
     closed: Option<prefill::File>,
     queued: Option<prefill::File>,
     backlog: Option<Database>,
@@ -50,7 +58,7 @@ struct Server {
     running: Running,
     /// What works for it in a database.
     database: Option<u32>,
-    address: SocketAddr,
+    endpoint: Endpoint,
     /// Owned so that it is removed after the server has ended.
     _folder: TempDir,
 }
@@ -85,11 +93,12 @@ impl Contender for Sprag {
 }
 
 impl Sprag {
-    pub(super) fn new() -> anyhow::Result<Self> {
+    pub(super) fn new(callers: Callers) -> anyhow::Result<Self> {
         let binary = std::env::current_exe()?.with_file_name("sprag");
         ensure!(binary.exists(), "`{}` is not built: run `make bench`", binary.display());
         Ok(Self {
             binary,
+            callers,
             closed: None,
             queued: None,
             backlog: None,
@@ -134,12 +143,23 @@ impl Sprag {
             .args(["up", "--listen", &address.to_string(), "--store", store])
             .env("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")
             .current_dir(folder.path());
+        let token = folder.path().join("token");
+        if self.callers == Callers::WithToken {
+            command.args(["--auth", "token", "--admin-token-file"]).arg(&token);
+        }
         let mut running = Running::start(&mut command, &folder.path().join("log"), Signal::TERM)?;
         running.until(|| std::net::TcpStream::connect(address).is_ok())?;
+        let token = match self.callers {
+            Callers::Everybody => None,
+            Callers::WithToken => {
+                running.until(|| std::fs::read_to_string(&token).is_ok_and(|text| text.ends_with('\n')))?;
+                Some(std::fs::read_to_string(&token)?.trim().to_owned())
+            }
+        };
         Ok(Server {
             running,
             database: database.and_then(Postgres::server),
-            address,
+            endpoint: Endpoint { address, token },
             _folder: folder,
         })
     }
@@ -151,7 +171,7 @@ impl Sprag {
         let before = server.completed(machine)?;
         let cpu = server.cpu_seconds();
         let watch = Stopwatch::start();
-        Flood::of(server.address, count, IN_FLIGHT, request).send()?;
+        Flood::of(server.endpoint.address, count, IN_FLIGHT, request).send()?;
         server.settled(machine)?;
         let rate = watch.rate(count);
         let cpu = server.cpu_seconds() - cpu;
@@ -171,8 +191,8 @@ impl Sprag {
         let machine = one("one", &noop());
         server.apply(&machine)?;
         let body = json!({ "machine": "one" });
-        let request = http::request(server.address, "POST", "/v1/executions?wait=30s", Some(&body));
-        let latencies = Flood::of(server.address, count, 1, request).send()?;
+        let request = http::request(server.endpoint.clone(), "POST", "/v1/executions?wait=30s", Some(&body));
+        let latencies = Flood::of(server.endpoint.address, count, 1, request).send()?;
         server.verify(&machine, count)?;
         spread(latencies)
     }
@@ -182,7 +202,7 @@ impl Sprag {
         let server = self.start(None)?;
         let machine = sleeper();
         let request = server.apply(&machine)?;
-        let mut flood = Flood::of(server.address, count, IN_FLIGHT, request);
+        let mut flood = Flood::of(server.endpoint.address, count, IN_FLIGHT, request);
         flood.pace = TIMERS_SPREAD / u32::try_from(count)?;
         flood.send()?;
         server.settled(&machine)?;
@@ -205,7 +225,7 @@ impl Sprag {
         let machine = one("one", &noop());
         server.apply(&machine)?;
         let body = json!({ "machine": "one" });
-        let answer = http::call(server.address, "POST", "/v1/executions?wait=30s", Some(&body))?;
+        let answer = http::call(server.endpoint.clone(), "POST", "/v1/executions?wait=30s", Some(&body))?;
         let start = millis(watch.elapsed());
         ensure!(answer["status"] == "completed", "the first execution is {answer}");
         std::thread::sleep(IDLE_AFTER);
@@ -276,20 +296,20 @@ impl Server {
 
     /// Applies a machine; the request that starts an execution of it.
     fn apply(&self, machine: &Value) -> anyhow::Result<Vec<u8>> {
-        http::call(self.address, "POST", "/v1/machines", Some(machine))?;
+        http::call(self.endpoint.clone(), "POST", "/v1/machines", Some(machine))?;
         Ok(self.start_request(machine))
     }
 
     fn start_request(&self, machine: &Value) -> Vec<u8> {
         let body = json!({ "machine": machine["id"] });
-        http::request(self.address, "POST", "/v1/executions", Some(&body))
+        http::request(self.endpoint.clone(), "POST", "/v1/executions", Some(&body))
     }
 
     /// Waits until none of the machine's executions is running.
     fn settled(&self, machine: &Value) -> anyhow::Result<()> {
         let path = format!("/v1/executions?{}&status=running&limit=1", of(machine));
         loop {
-            let running = http::call(self.address, "GET", &path, None)?;
+            let running = http::call(self.endpoint.clone(), "GET", &path, None)?;
             if running["data"].as_array().is_some_and(Vec::is_empty) {
                 return Ok(());
             }
@@ -313,7 +333,12 @@ impl Server {
         let mut all = Vec::new();
         let mut cursor = String::new();
         loop {
-            let mut page = http::call(self.address, "GET", &format!("{path}&limit={PAGE}{cursor}"), None)?;
+            let mut page = http::call(
+                self.endpoint.clone(),
+                "GET",
+                &format!("{path}&limit={PAGE}{cursor}"),
+                None,
+            )?;
             let data = page["data"].take();
             let Value::Array(data) = data else {
                 anyhow::bail!("no list at {path}")
