@@ -53,14 +53,14 @@ impl Server {
     /// Sends this node its part of the load.
     fn third(&self, machine: &Value, count: u64) -> anyhow::Result<()> {
         let request = self.start_request(machine);
-        Flood::of(self.address, count / NODES as u64, IN_FLIGHT / NODES, request).send()?;
+        Flood::of(self.endpoint.address, count / NODES as u64, IN_FLIGHT / NODES, request).send()?;
         Ok(())
     }
 
     /// Waits until the node says that all nodes are there and that it owns its part of the shards.
     fn has_its_share(&self) -> anyhow::Result<()> {
         loop {
-            let cluster = http::call(self.address, "GET", "/v1/system", None)?["cluster"].take();
+            let cluster = http::call(self.endpoint.clone(), "GET", "/v1/system", None)?["cluster"].take();
             let nodes = cluster["nodes"].as_array().context("it knows of no nodes")?;
             let shards = cluster["shards"].as_array().context("it knows of no shards")?;
             let least = u64::try_from(shards.len() / NODES)?;
