@@ -14,7 +14,6 @@ use sprag_core::integrity::checksum::crc32;
 use sprag_core::machine::{Cause, Execution, Facts, Message, Microstep, StateIndex, StateSet, Visit};
 use sprag_core::text;
 use sprag_store::records::{self, ExecutionStatus};
-pub use sprag_wire::Intervention;
 
 use crate::decide::state::{ExecutionState, Head, Waiting};
 
@@ -97,6 +96,12 @@ pub enum Entry {
         /// Why.
         error: String,
     },
+    /// An operator paused it.
+    Paused,
+    /// An operator resumed it.
+    Resumed,
+    /// An operator cancelled it.
+    Cancelled,
     /// Where it is, so that a long history need not be replayed from its beginning.
     Snapshot(Box<Snapshot>),
     /// Moved to another version.
@@ -108,9 +113,6 @@ pub enum Entry {
         /// Where it is in terms of the other version.
         moved: Moved,
     },
-    /// What a person did, beside its steps.
-    #[serde(untagged)]
-    Intervention(Intervention),
 }
 
 /// Everything about an execution that a step depends on.

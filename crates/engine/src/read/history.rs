@@ -105,7 +105,9 @@ fn what(entry: Entry, machine: &Machine) -> Result<What, Error> {
             cause: cause.into(),
             error,
         },
-        Entry::Intervention(intervention) => What::Intervention(intervention),
+        Entry::Paused => What::Paused,
+        Entry::Resumed => What::Resumed,
+        Entry::Cancelled => What::Cancelled,
         Entry::Snapshot(snapshot) => snapshotted(*snapshot, machine)?,
         Entry::Migrated { from, to, moved } => What::Migrated {
             from,

@@ -204,7 +204,12 @@ impl Replay {
                 moved.clone().put_into(execution);
                 Ok(None)
             }
-            Entry::Snapshot(_) | Entry::Refused { .. } | Entry::Stuck { .. } | Entry::Intervention(_) => Ok(None),
+            Entry::Snapshot(_)
+            | Entry::Refused { .. }
+            | Entry::Stuck { .. }
+            | Entry::Paused
+            | Entry::Resumed
+            | Entry::Cancelled => Ok(None),
         }
     }
 

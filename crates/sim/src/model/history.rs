@@ -7,7 +7,7 @@ use sprag_core::machine::{
     Cause, Effect, End, Execution, Facts, Input, Limits, Machine, Microstep, Step, StepError, TimerKey, step,
 };
 use sprag_core::time::Timestamp;
-use sprag_engine::convert::{Entry, Intervention, entry_from};
+use sprag_engine::convert::{Entry, entry_from};
 use sprag_store::records::{self, ExecutionStatus};
 
 use super::Model;
@@ -66,7 +66,16 @@ impl Model {
             }
             Entry::Refused { cause, .. } => self.read_refused(row, cause),
             Entry::Stuck { cause, .. } => self.read_stuck(row, cause),
-            Entry::Intervention(intervention) => known.read_intervention(intervention),
+            Entry::Paused => known.become_(ExecutionStatus::Paused, &[ExecutionStatus::Running]),
+            Entry::Resumed => known.become_(
+                ExecutionStatus::Running,
+                &[ExecutionStatus::Paused, ExecutionStatus::Failed],
+            ),
+            Entry::Cancelled => {
+                known.close();
+                known.status = ExecutionStatus::Cancelled;
+                Ok(())
+            }
             // Nothing follows from it: no run is long enough for one.
             Entry::Snapshot(_) => Ok(()),
             Entry::Migrated { from, to, .. } => self.read_move(row, *from, *to),
@@ -200,22 +209,6 @@ impl KnownExecution {
         ensure(is_legal, Invariant::Lifecycle, || {
             format!("{} became {}", before.word(), to.word())
         })
-    }
-
-    /// What a person did has its status follow; any other one changes nothing.
-    fn read_intervention(&mut self, intervention: &Intervention) -> Checked {
-        match intervention {
-            Intervention::Paused => self.become_(ExecutionStatus::Paused, &[ExecutionStatus::Running]),
-            Intervention::Resumed => {
-                let from = [ExecutionStatus::Paused, ExecutionStatus::Failed];
-                self.become_(ExecutionStatus::Running, &from)
-            }
-            Intervention::Cancelled => {
-                self.close();
-                self.status = ExecutionStatus::Cancelled;
-                Ok(())
-            }
-        }
     }
 
     /// Nothing of it fires any more.

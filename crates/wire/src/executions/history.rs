@@ -1,7 +1,6 @@
 //! The history of an execution.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -59,6 +58,12 @@ pub enum What {
         /// Why the decision failed.
         error: String,
     },
+    /// A person paused the execution.
+    Paused,
+    /// A person resumed the execution.
+    Resumed,
+    /// A person cancelled the execution.
+    Cancelled,
     /// A snapshot of the execution. A replay can start here.
     Snapshot {
         /// The active states and visits.
@@ -83,36 +88,10 @@ pub enum What {
         /// The active states and visits in the new version.
         moved: Map<String, Value>,
     },
-    /// What a person did, beside the steps of the machine.
-    #[serde(untagged)]
-    Intervention(Intervention),
     /// A kind that this version does not know.
     #[serde(untagged)]
     #[schemars(skip)]
     Other(Map<String, Value>),
-}
-
-/// What a person did to an execution, beside the steps of its machine. A replay passes over it. The engine stores it and the API
-/// shows it in this form, so a new kind needs only a variant here and its words in `Display`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "camelCase")]
-pub enum Intervention {
-    /// A person paused the execution.
-    Paused,
-    /// A person resumed the execution.
-    Resumed,
-    /// A person cancelled the execution.
-    Cancelled,
-}
-
-impl fmt::Display for Intervention {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Paused => f.write_str("paused"),
-            Self::Resumed => f.write_str("resumed"),
-            Self::Cancelled => f.write_str("cancelled"),
-        }
-    }
 }
 
 /// One transition of a macrostep.
@@ -269,10 +248,7 @@ mod tests {
                 ..
             }
         ));
-        assert_eq!(
-            entry(&json!({"kind": "paused"})).what,
-            What::Intervention(Intervention::Paused)
-        );
+        assert_eq!(entry(&json!({"kind": "paused"})).what, What::Paused);
     }
 
     #[test]

@@ -47,8 +47,9 @@ pub(crate) enum Command {
     Cancel(Changed),
     /// Take back what a closed execution did
     ///
-    /// The compensations of its actions become a workflow, that of the latest
-    /// effect first. It waits for approval if one of them needs it.
+    /// The compensations of its actions become a workflow, latest effect first.
+    ///
+    /// The workflow waits for approval if one of its steps needs it.
     #[command(
         after_help = "Examples:\n  sprag exec compensate order/118 --reason \"the customer withdrew\"",
         mut_arg("id", of_execution)
