@@ -38,6 +38,7 @@ mod sleeping;
 mod streams;
 mod structure;
 mod supervision;
+mod switches;
 mod telemetry;
 mod timers;
 mod validation;

@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::access::auth::Auth;
 use crate::access::gate::Gate;
 use crate::access::guard::Hosts;
+use crate::access::refusals::Refusals;
 use crate::handlers::workers::Cell;
 use crate::listen::admission::Admission;
 use crate::listen::arrivals::Arrivals;
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) forwarder: Forwarder,
     /// Who is let in.
     pub(crate) gate: Gate,
+    /// Who was not, in this minute.
+    pub(crate) refusals: Refusals,
     /// Requests at once, by class.
     pub(crate) admission: Admission,
     /// Bodies of requests in memory.
@@ -82,6 +85,7 @@ impl App {
             workers: Cell::default(),
             forwarder: Forwarder::new(),
             gate: Gate::new(settings.auth.clone()),
+            refusals: Refusals::default(),
             admission: Admission::default(),
             arrivals: Arrivals::default(),
             flight: Flight::default(),

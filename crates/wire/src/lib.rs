@@ -19,9 +19,10 @@ mod values;
 mod workers;
 
 pub use control::{
-    AuditEntry, AuditHead, AuditHeads, Canary, CanaryState, CaseFile, DryRun, Expected, Job, JobCounts, JobItem,
-    JobResult, JobStatus, JobWaiting, Limit, LimitNumbers, LimitOverride, LimitRequest, Others, Period, RateRequest,
-    RetryAllRequest, RetryRequest, SentRequest, Switch, SwitchMode, SwitchRequest, SwitchStatus,
+    AuditEntry, AuditHead, AuditHeads, Canary, CanaryState, CaseFile, DryRun, Expected, HeldActions, HeldBySwitch, Job,
+    JobCounts, JobItem, JobResult, JobStatus, JobWaiting, Limit, LimitNumbers, LimitOverride, LimitRequest, Others,
+    Period, RateRequest, ReleaseRequest, ReleasedSwitch, RetryAllRequest, RetryRequest, SentRequest, Switch,
+    SwitchMode, SwitchRelease, SwitchRequest, SwitchStatus, SwitchedAction, SwitchedActions,
 };
 pub use executions::{
     Action, ActionStatus, AddressedMessage, Attempt, Cause, Divergence, Ended, Execution, ExecutionStatus,

@@ -9,6 +9,7 @@ mod limits;
 mod rolling;
 mod runners;
 mod storm;
+mod switches;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

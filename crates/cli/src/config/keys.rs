@@ -76,10 +76,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: "SPRAG_AUTH_PLAIN_TEXT",
         shape: Shape::Word(&["refuse", "accept"]),
         default: Some("\"refuse\""),
-        about: &[
-            "`accept`: listen off loopback in a network that you trust. The server does not encrypt, so others",
-            "in it could read the tokens on their way.",
-        ],
+        about: &["`accept`: listen off loopback, unencrypted, in a network that you trust with the tokens."],
     },
     Key {
         section: "auth",
@@ -297,10 +294,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: "SPRAG_AUDIT_HEADS_FILE",
         shape: Shape::Text,
         default: None,
-        about: &[
-            "A file to which Sprag appends the heads of the audit, best on another machine. `sprag audit verify",
-            "--heads` reads it. Default: no export.",
-        ],
+        about: &["A file for the heads of the audit, best on another machine: `sprag audit verify --heads`."],
     },
     Key {
         section: "audit.heads",
@@ -309,6 +303,14 @@ pub(super) static KEYS: &[Key] = &[
         shape: Shape::Text,
         default: Some("\"10m\""),
         about: &["How often Sprag looks for new entries to export."],
+    },
+    Key {
+        section: "switches",
+        name: "rate",
+        variable: "SPRAG_SWITCHES_RATE",
+        shape: Shape::Text,
+        default: Some("\"100/1s\""),
+        about: &["How many actions that a kill switch held start per time, once it is released or expires."],
     },
     Key {
         section: "telemetry",

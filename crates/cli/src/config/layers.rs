@@ -77,6 +77,16 @@ impl Layers {
         self.values.insert((key.section, key.name), (value, place));
     }
 
+    /// The digest of everything that is configured, but for what differs from node to node, and what is secret.
+    pub(super) fn digest(&self) -> String {
+        let shared = |(section, name): &(&str, &str)| !matches!(*section, "listen" | "store") && *name != "token";
+        let values = self.values.iter().filter(|(key, _)| shared(key));
+        let values: Vec<_> = values.map(|(key, (value, _))| (key, value)).collect();
+        let text = format!("{values:?}{:?}{:?}", self.named, self.alerts);
+        let digest = sprag_core::document::json::digest(text.as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     fn get(&self, section: &'static str, name: &'static str) -> Option<&(Value, Place)> {
         self.values.get(&(section, name))
     }

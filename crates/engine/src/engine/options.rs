@@ -1,14 +1,16 @@
 //! What can be set about an engine. Every bound has a name and a default; reaching one has a named error.
 
+use sprag_core::action::Rate;
 use sprag_core::integrity::audit::VerbSet;
 use sprag_core::operation::approval::Policy;
 
 use crate::decide::alerts::Alert;
 use crate::effects::traces::Traces;
+use crate::queue::control::DRAIN_DEFAULT;
 use crate::queue::{Caps, CircuitOptions};
 
 /// How an engine runs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How many attempts at once.
     pub caps: Caps,
@@ -20,12 +22,30 @@ pub struct Options {
     pub retention: Option<Retention>,
     /// Which plans need approval, and whose.
     pub approval: Policy,
+    /// The rate at which actions that a kill switch held start after its release.
+    pub drain: Rate,
     /// What is raised when actions that matter die.
     pub alerts: Vec<Alert>,
     /// The verbs of the audit that must have a reason.
     pub reasons: VerbSet,
     /// Who is told what happened, to draw traces of it; no exporter, unless set.
     pub traces: Traces,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            caps: Caps::default(),
+            circuits: CircuitOptions::default(),
+            limits: Limits::default(),
+            retention: None,
+            approval: Policy::default(),
+            drain: DRAIN_DEFAULT,
+            alerts: Vec::new(),
+            reasons: VerbSet::default(),
+            traces: Traces::default(),
+        }
+    }
 }
 
 /// How long closed executions are kept.

@@ -6,6 +6,7 @@ pub(crate) mod gate;
 pub(crate) mod guard;
 mod rate;
 mod reason;
+pub(crate) mod refusals;
 pub(crate) mod rule;
 pub(crate) mod scope;
 

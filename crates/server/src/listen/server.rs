@@ -21,6 +21,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::access::auth::Auth;
 use crate::access::guard::Hosts;
+use crate::access::refusals;
 use crate::app::{App, Settings, closed};
 use crate::handlers::workers::{self, Cell, Shared, Workers};
 use crate::listen::admission;
@@ -57,6 +58,8 @@ pub struct Server {
     closing: watch::Sender<bool>,
     metrics: Arc<HttpMetrics>,
     workers: Cell,
+    /// What handlers share; a supervisor alone has none.
+    app: Option<App>,
     connections_max: usize,
 }
 
@@ -129,6 +132,7 @@ impl Server {
             address,
             metrics: Arc::clone(&app.metrics),
             workers: Arc::clone(&app.workers),
+            app: Some(app.clone()),
             router: routes::router(app),
             closing,
             connections_max: admission::ALL_MAX + streams + SPARE_SEATS,
@@ -148,6 +152,7 @@ impl Server {
             address,
             metrics: Arc::new(HttpMetrics::new(now)),
             workers: Arc::clone(&shared.workers),
+            app: None,
             router: workers::alone(shared),
             closing: watch::channel(false).0,
             connections_max: admission::ALL_MAX + SPARE_SEATS,
@@ -175,8 +180,10 @@ impl Server {
             closing,
             metrics,
             connections_max,
+            app,
             ..
         } = self;
+        let refusals = app.map(|app| tokio::spawn(refusals::keep(app)));
         let mut shutdown = pin!(shutdown);
         let mut connections = JoinSet::new();
         let mut seats = Seats::default();
@@ -213,6 +220,10 @@ impl Server {
         drop(listener);
         closing.send_replace(true);
         finish(connections).await;
+        if let Some(refusals) = refusals {
+            // It panics nowhere, and ends once the server goes down.
+            let _ = refusals.await;
+        }
         ended
     }
 }

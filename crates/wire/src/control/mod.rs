@@ -12,4 +12,7 @@ pub use jobs::{
     Canary, CanaryState, DryRun, Expected, Job, JobCounts, JobItem, JobResult, JobStatus, JobWaiting, RetryAllRequest,
 };
 pub use limits::{Limit, LimitNumbers, LimitOverride, LimitRequest, Period, RateRequest};
-pub use switches::{Switch, SwitchMode, SwitchRequest, SwitchStatus};
+pub use switches::{
+    HeldActions, HeldBySwitch, ReleaseRequest, ReleasedSwitch, Switch, SwitchMode, SwitchRelease, SwitchRequest,
+    SwitchStatus, SwitchedAction, SwitchedActions,
+};

@@ -5,6 +5,7 @@
 
 mod admin;
 mod banner;
+mod configuration;
 mod demo;
 mod engine;
 pub(crate) mod heads;
@@ -12,7 +13,7 @@ mod memory;
 mod place;
 mod reach;
 mod signals;
-mod store;
+pub(super) mod store;
 mod time;
 mod watchdog;
 
@@ -218,7 +219,8 @@ enum End {
 }
 
 /// What runs beside the server for as long as it does.
-fn accompany(clock: Arc<System>, heads: Option<heads::Export>, engine: Handle) {
+fn accompany(clock: Arc<System>, heads: Option<heads::Export>, digest: String, engine: Handle) {
+    tokio::spawn(configuration::begin(engine.clone(), digest));
     tokio::spawn(time::follow(clock));
     tokio::spawn(memory::give_back());
     heads::begin(heads, engine);
@@ -245,6 +247,7 @@ async fn serve(
         alerts,
         heads,
         telemetry,
+        digest,
     } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
@@ -275,7 +278,7 @@ async fn serve(
     };
     let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
-    accompany(clock, heads, engine.handle());
+    accompany(clock, heads, digest, engine.handle());
     let demo = demo(purposed.purpose, &engine, server.address()).await?;
     banner::show(server.address(), &address, demo.as_ref(), output)?;
     let (stop, stopped) = oneshot::channel::<()>();
