@@ -29,18 +29,19 @@ FEATURES := --features sprag/failpoints
 # Where Debian puts the server, and what of the whole-product tests runs on it once more: what leans on the store. The rest drives
 # runners and other programs, or takes long; `make prove` runs all of it there. In one process, so that one cluster serves them.
 POSTGRES := /usr/lib/postgresql/*/bin/postgres
-ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: metrics:: once:: seed_defects:: streams:: timers:: webhook::
+ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: metrics:: once:: operations:: seed_defects:: streams:: timers:: webhook::
 
 help:
 	@sed -n '2,7p' Makefile
 
-# A C compiler (for the bundled SQLite) and util-linux (for tests that unshare mounts) are all that is needed beside Rust.
+# A C compiler (for the bundled SQLite), util-linux (for tests that unshare mounts) and openssl (for certificates of tests) are all
+# that is needed beside Rust.
 setup:
 	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup, see CONTRIBUTING.md" >&2; exit 1; }
-	@if ! command -v cc >/dev/null || ! command -v unshare >/dev/null; then \
+	@if ! command -v cc >/dev/null || ! command -v unshare >/dev/null || ! command -v openssl >/dev/null; then \
 	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update -qq && apt-get install -y -qq gcc libc6-dev util-linux >/dev/null; \
-	  else echo "a C compiler and util-linux are missing: install gcc and util-linux" >&2; exit 1; fi; \
+	    apt-get update -qq && apt-get install -y -qq gcc libc6-dev util-linux openssl >/dev/null; \
+	  else echo "a C compiler, util-linux or openssl is missing: install gcc, util-linux and openssl" >&2; exit 1; fi; \
 	fi
 
 # What tests drive besides Rust: each in a folder of its own, at the version that its file is named after.
@@ -53,7 +54,9 @@ PRISM := target/tools/prism/5.14.2
 TYPESCRIPT := target/tools/typescript/5.9.3
 PROMETHEUS := target/tools/prometheus/0.26.0
 OPENTELEMETRY := target/tools/opentelemetry/1.45.2
-tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT) postgres faketime shells nginx
+MCP_NODE := target/tools/mcp-node/1.32.2
+MCP_PYTHON := target/tools/mcp-python/2.3.0
+tools: $(SCHEMATHESIS) $(AIOSMTPD) $(PROMETHEUS) $(OPENTELEMETRY) $(ANVIL) $(OIDC_PROVIDER) $(PRISM) $(TYPESCRIPT) $(MCP_NODE) $(MCP_PYTHON) postgres faketime shells nginx
 
 $(SCHEMATHESIS): | python ; $(call pip,schemathesis==$(@F))
 $(AIOSMTPD): | python ; $(call pip,aiosmtpd==$(@F) cryptography)
@@ -63,6 +66,8 @@ $(ANVIL): | node ; $(call npm,@foundry-rs/anvil@$(@F))
 $(OIDC_PROVIDER): | node ; $(call npm,oidc-provider@$(@F))
 $(PRISM): | node ; $(call npm,@stoplight/prism-cli@$(@F))
 $(TYPESCRIPT): | node ; $(call npm,typescript@$(@F))
+$(MCP_NODE): | node ; $(call npm,@modelcontextprotocol/sdk@$(@F))
+$(MCP_PYTHON): | python ; $(call pip,mcp==$(@F))
 
 # $(call fetch,COMMAND,NAMES): a fresh folder, the command in it, and the file that says it is done.
 fetch = @rm -rf $(@D) && mkdir -p $(@D) && $(1) && touch $@ \

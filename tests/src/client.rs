@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::Value;
 
 /// A hang guard, not a measure.
@@ -14,7 +17,40 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 pub struct Client {
     address: SocketAddr,
     patience: Duration,
-    connection: Option<BufReader<TcpStream>>,
+    tls: Option<Arc<ClientConfig>>,
+    token: Option<String>,
+    connection: Option<BufReader<Wire>>,
+}
+
+/// A connection, encrypted or not.
+enum Wire {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Plain(stream) => stream.flush(),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
 }
 
 /// What the server answered.
@@ -34,8 +70,30 @@ impl Client {
         Self {
             address,
             patience: TIMEOUT,
+            tls: None,
+            token: None,
             connection: None,
         }
+    }
+
+    /// The same, encrypted.
+    #[must_use]
+    pub fn secured(self, tls: Arc<ClientConfig>) -> Self {
+        Self { tls: Some(tls), ..self }
+    }
+
+    /// The same, with a token in every request.
+    #[must_use]
+    pub fn showing(self, token: &str) -> Self {
+        Self {
+            token: Some(token.to_owned()),
+            ..self
+        }
+    }
+
+    /// Sends a GET with more headers.
+    pub fn get_with(&mut self, path: &str, headers: &[(&str, &str)]) -> std::io::Result<Answer> {
+        self.exchange("GET", path, None, &lines(headers)?)
     }
 
     /// The same, with less patience: what is not answered by then counts as unknown.
@@ -83,11 +141,7 @@ impl Client {
 
     /// Sends a POST with JSON as it is written, and more headers.
     pub fn post_with(&mut self, path: &str, body: &str, headers: &[(&str, &str)]) -> std::io::Result<Answer> {
-        let mut lines = String::new();
-        for (name, value) in headers {
-            write!(lines, "{name}: {value}\r\n").map_err(std::io::Error::other)?;
-        }
-        self.exchange("POST", path, Some(("application/json", body)), &lines)
+        self.exchange("POST", path, Some(("application/json", body)), &lines(headers)?)
     }
 
     /// Sends a POST with a body of another type.
@@ -129,10 +183,13 @@ impl Client {
         path: &str,
         body: Option<(&str, &str)>,
         headers: &str,
-    ) -> std::io::Result<BufReader<TcpStream>> {
-        let (address, patience) = (self.address, self.patience);
-        let mut reader = self.connection.take().map_or_else(|| connect(address, patience), Ok)?;
+    ) -> std::io::Result<BufReader<Wire>> {
+        let address = self.address;
+        let mut reader = self.connection.take().map_or_else(|| self.connect(), Ok)?;
         let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n{headers}");
+        if let Some(token) = &self.token {
+            write!(request, "authorization: Bearer {token}\r\n").map_err(std::io::Error::other)?;
+        }
         let mut text = "";
         if let Some((content_type, body)) = body {
             text = body;
@@ -143,15 +200,30 @@ impl Client {
         request.push_str("\r\n");
         request.push_str(text);
         reader.get_mut().write_all(request.as_bytes())?;
+        reader.get_mut().flush()?;
         Ok(reader)
+    }
+
+    fn connect(&self) -> std::io::Result<BufReader<Wire>> {
+        let stream = TcpStream::connect_timeout(&self.address, self.patience)?;
+        stream.set_read_timeout(Some(self.patience))?;
+        stream.set_nodelay(true)?;
+        let Some(tls) = &self.tls else {
+            return Ok(BufReader::new(Wire::Plain(stream)));
+        };
+        let name = ServerName::from(self.address.ip());
+        let connection = ClientConnection::new(Arc::clone(tls), name).map_err(std::io::Error::other)?;
+        let stream = StreamOwned::new(connection, stream);
+        Ok(BufReader::new(Wire::Tls(Box::new(stream))))
     }
 }
 
-fn connect(address: SocketAddr, patience: Duration) -> std::io::Result<BufReader<TcpStream>> {
-    let stream = TcpStream::connect_timeout(&address, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_nodelay(true)?;
-    Ok(BufReader::new(stream))
+fn lines(headers: &[(&str, &str)]) -> std::io::Result<String> {
+    let mut lines = String::new();
+    for (name, value) in headers {
+        write!(lines, "{name}: {value}\r\n").map_err(std::io::Error::other)?;
+    }
+    Ok(lines)
 }
 
 /// What comes before a body.
@@ -162,7 +234,7 @@ struct Head {
     replayed: bool,
 }
 
-fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<Head> {
+fn read_head(reader: &mut BufReader<Wire>) -> std::io::Result<Head> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let status = line.split_whitespace().nth(1).and_then(|text| text.parse().ok());
@@ -187,7 +259,7 @@ fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<Head> {
     }
 }
 
-fn read_answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
+fn read_answer(reader: &mut BufReader<Wire>) -> std::io::Result<Answer> {
     let Head {
         status,
         length,

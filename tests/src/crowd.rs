@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::process::ExitStatus;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustls::ClientConfig;
 use serde_json::Value;
 
 use crate::client::Client;
@@ -24,6 +25,25 @@ type Environment = Vec<(String, String)>;
 pub struct Crowd {
     url: String,
     places: Vec<Place>,
+    manner: Manner,
+}
+
+/// How clients speak to the nodes.
+#[derive(Default)]
+struct Manner {
+    tls: Option<Arc<ClientConfig>>,
+    /// Of an administrator, where nodes ask for tokens.
+    token: Option<String>,
+}
+
+impl Manner {
+    fn client(&self, client: Client) -> Client {
+        let client = self
+            .tls
+            .iter()
+            .fold(client, |client, tls| client.secured(Arc::clone(tls)));
+        self.token.iter().fold(client, |client, token| client.showing(token))
+    }
 }
 
 struct Place {
@@ -46,7 +66,33 @@ impl Crowd {
         let crowd = Self {
             url: url.to_owned(),
             places: environments.into_iter().map(place).collect(),
+            manner: Manner::default(),
         };
+        crowd.until_shared();
+        crowd
+    }
+
+    /// Starts nodes that speak TLS and ask for tokens, as their environments say. Clients speak TLS like this.
+    pub fn start_secured(url: &str, environments: Vec<Environment>, tls: Arc<ClientConfig>) -> Self {
+        let mut crowd = Self {
+            url: url.to_owned(),
+            places: Vec::new(),
+            manner: Manner {
+                tls: Some(tls),
+                token: None,
+            },
+        };
+        for environment in environments {
+            let product = started(url, SocketAddr::from(([127, 0, 0, 1], 0)), &environment);
+            if crowd.manner.token.is_none() {
+                crowd.manner.token = Some(product.first_token());
+            }
+            crowd.places.push(Place {
+                address: product.address(),
+                environment,
+                product: Mutex::new(Some(product)),
+            });
+        }
         crowd.until_shared();
         crowd
     }
@@ -63,7 +109,7 @@ impl Crowd {
 
     /// A client of a node.
     pub fn client(&self, node: usize) -> Client {
-        Client::new(self.address(node))
+        self.manner.client(Client::new(self.address(node)))
     }
 
     /// Does something with a node that runs.
@@ -100,7 +146,8 @@ impl Crowd {
 
     /// What a node says about all of them; none while it does not answer.
     pub fn view(&self, node: usize) -> Option<Value> {
-        let answer = Client::within(self.address(node), LOOK_MAX).get("/v1/system").ok()?;
+        let mut client = self.manner.client(Client::within(self.address(node), LOOK_MAX));
+        let answer = client.get("/v1/system").ok()?;
         (answer.status == 200).then(|| answer.body["cluster"].clone())
     }
 

@@ -3,12 +3,14 @@
 //! Everything a rig starts it stops, by its own process id, also when a test fails.
 
 pub mod accounts;
+mod certificates;
 pub mod chain;
 mod client;
 mod crowd;
 mod damage;
 mod ledger;
 mod mailbox;
+pub mod mcp;
 pub mod neighbour;
 pub mod oauth;
 mod postgres;
@@ -23,6 +25,7 @@ mod supervised;
 pub mod wait;
 
 pub use accounts::Accounts;
+pub use certificates::{Authority, Certified, Valid, certificate_at};
 pub use chain::Chain;
 pub use client::{Answer, Client};
 pub use crowd::Crowd;

@@ -73,6 +73,25 @@ impl OAuth {
         answer.unwrap_or_else(|error| panic!("{path}: {error}")).body
     }
 
+    /// A signed token for a person that the server knows, an audience and an algorithm.
+    pub fn signed_in(&self, person: &str, audience: &str, algorithm: &str) -> String {
+        let body = format!(
+            "grant_type=client_credentials&client_id={person}&client_secret=secret+of+{person}&resource=https%3A%2F%2F{audience}%2F{algorithm}"
+        );
+        let answer = Client::new(self.address).post_text("/oauth/token", "application/x-www-form-urlencoded", &body);
+        let answer = answer.unwrap_or_else(|error| panic!("{error}"));
+        let token = answer.body["access_token"].as_str();
+        token.unwrap_or_else(|| panic!("{answer:?}")).to_owned()
+    }
+
+    /// A token with any header and claims, signed by the server's own key as the header says.
+    pub fn sign(&self, header: &Value, claims: &Value) -> String {
+        let body = serde_json::json!({"header": header, "claims": claims});
+        let answer = Client::new(self.address).post("/rig/sign", &body);
+        let answer = answer.unwrap_or_else(|error| panic!("{error}"));
+        answer.body["token"].as_str().unwrap_or_default().to_owned()
+    }
+
     /// How many tokens it issued.
     pub fn tokens(&self) -> u64 {
         self.ask("/rig/log")["tokens"].as_u64().unwrap_or_default()

@@ -170,6 +170,15 @@ impl Product {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The first token of an administrator, which it prints when it asks for tokens and there is none.
+    pub fn first_token(&self) -> String {
+        wait::until("the first token", START_GUARD, || {
+            let log = self.log();
+            let (_, rest) = log.split_once("shown only now: ")?;
+            rest.split_once('\n').map(|(token, _)| token.trim().to_owned())
+        })
+    }
+
     /// A client of this server.
     pub fn client(&self) -> Client {
         Client::new(self.address)
@@ -280,7 +289,8 @@ fn first_address(child: &mut Child, log: &Log) -> Result<SocketAddr, String> {
 }
 
 pub(crate) fn address_in(line: &str) -> Option<SocketAddr> {
-    let (_, rest) = line.split_once("http://")?;
+    let after = |scheme| line.split_once(scheme).map(|(_, rest)| rest);
+    let rest = after("http://").or_else(|| after("https://"))?;
     let end = rest.find(|character: char| !(character.is_ascii_digit() || ".:[]".contains(character)));
     rest[..end.unwrap_or(rest.len())].parse().ok()
 }

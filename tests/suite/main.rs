@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue says so by panicking")]
 
 mod access;
+mod agent_example;
 mod agents;
 mod api_call;
+mod approvals;
 mod audit;
 mod backup;
 mod canary;
@@ -23,11 +25,14 @@ mod init;
 mod jobs;
 mod life;
 mod mail;
+mod mcp;
 mod metrics;
 mod migrate;
 mod mint;
 mod once;
 mod openapi;
+mod operations;
+mod operator;
 mod pages;
 mod postgres;
 mod readme;

@@ -225,6 +225,7 @@ fn pages_name_the_binary_that_make_run_builds() {
         "examples/onboarding/README.md",
         "examples/nightly-cron/README.md",
         "examples/lease-termination/README.md",
+        "examples/operator/README.md",
         "examples/pipeline/README.md",
     ] {
         let text = read(page);

@@ -14,12 +14,14 @@ use tokio::sync::{Semaphore, watch};
 use crate::access::auth::Auth;
 use crate::access::gate::Gate;
 use crate::access::guard::Hosts;
+use crate::access::oidc::Oidc;
 use crate::access::refusals::Refusals;
 use crate::handlers::workers::Cell;
 use crate::listen::admission::Admission;
 use crate::listen::arrivals::Arrivals;
 use crate::listen::flight::Flight;
 use crate::metrics::{CensusTaker, HttpMetrics};
+use crate::nodes::NodeClient;
 use crate::nodes::forward::Forwarder;
 use crate::problem::{Code, Problem};
 use crate::streams::Streams;
@@ -65,6 +67,13 @@ pub(crate) struct Settings {
     pub(crate) is_loopback: bool,
     pub(crate) streams: usize,
     pub(crate) auth: Auth,
+    /// Whether it runs the demo, in which every caller may try everything.
+    pub(crate) is_demo: bool,
+    /// Tokens of an OpenID provider, where they count.
+    pub(crate) oidc: Option<Arc<Oidc>>,
+    /// Whether there is an authority for the certificates of clients.
+    pub(crate) asks_certificates: bool,
+    pub(crate) nodes: Option<NodeClient>,
 }
 
 impl Deref for App {
@@ -83,8 +92,8 @@ impl App {
             metrics: Arc::new(HttpMetrics::new(engine.now())),
             census: CensusTaker::default(),
             workers: Cell::default(),
-            forwarder: Forwarder::new(),
-            gate: Gate::new(settings.auth.clone()),
+            forwarder: Forwarder::new(settings.nodes.clone()),
+            gate: Gate::new(settings.auth.clone(), settings.oidc.clone()),
             refusals: Refusals::default(),
             admission: Admission::default(),
             arrivals: Arrivals::default(),

@@ -20,9 +20,13 @@ mod streams;
 mod tests;
 
 pub use access::auth::{Auth, MetricsFor, Mode, PlainText, TOKEN_RATE};
+pub use access::oidc::Options as OidcOptions;
 pub use handlers::tokens::first_token;
 pub use handlers::workers::{NotReloaded, NotStartable, Reload, Reloaded, Workers};
-pub use listen::{BODY_BYTES_MAX, Error, Options, Reserved, Server};
-pub use nodes::HttpPeers;
+pub use listen::{
+    Access, BODY_BYTES_MAX, Clients, Error, Options, Pair, Reserved, Server, Tls, TlsError, Trust, client_config,
+    is_readable,
+};
+pub use nodes::{HttpPeers, NodeClient};
 pub use problem::Code;
 pub use streams::STREAMS_MAX;

@@ -166,6 +166,10 @@ fn about_executions() -> Vec<Route> {
             post(OPERATOR, executions::cancel, doc::executions::cancel()).about(Target::Execution),
         ),
         (
+            "/v1/executions/{id}/compensate",
+            post(OPERATOR, workflows::compensate, doc::executions::compensate()).about(Target::Execution),
+        ),
+        (
             "/v1/executions/{id}/pause",
             post(OPERATOR, executions::pause, doc::executions::pause()).about(Target::Execution),
         ),
@@ -304,11 +308,9 @@ fn about_operations() -> Vec<Route> {
         ),
         (
             "/v1/workflows",
-            get(VIEWER, workflows::list, doc::workflows::list()).post(
-                PROPOSER,
-                workflows::propose,
-                doc::workflows::propose(),
-            ),
+            get(VIEWER, workflows::list, doc::workflows::list())
+                .post(PROPOSER, workflows::propose, doc::workflows::propose())
+                .about(Target::Handler),
         ),
         (
             "/v1/workflows/{id}",
@@ -332,7 +334,7 @@ fn about_operations() -> Vec<Route> {
         ),
         (
             "/v1/workflows/{id}/cancel",
-            post(OPERATOR_OR_PROPOSER, workflows::cancel, doc::workflows::cancel()),
+            post(OPERATOR_OR_PROPOSER, workflows::cancel, doc::workflows::cancel()).about(Target::Handler),
         ),
         (
             "/v1/workflows/{id}/resume",

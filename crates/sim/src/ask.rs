@@ -8,10 +8,11 @@ use sprag_engine::limits::{GrantReceived, LimitDemand, LimitGrant};
 use sprag_engine::read::queue::LinesInMemory;
 use sprag_engine::read::view::{ActionView, ExecutionView};
 use sprag_engine::requests::idempotency::{Idempotency, Key};
+use sprag_engine::requests::operations::{CatalogApplied, WorkflowChanged};
 use sprag_engine::requests::{
-    self, Applied, Apply, Archive, AttemptRef, Call, Cancel, CancelAction, Checkpoint, Command, Explain, Finish,
-    Heartbeat, Migrate, Pause, Poll, Refusal, Replied, ReportOutcome, Resume, RetryDead, RetryNow, SendMessage, Sent,
-    ShowQueue, Start,
+    self, Applied, Apply, ApplyCatalog, Approve, Archive, AttemptRef, Call, Cancel, CancelAction, CancelWorkflow,
+    Checkpoint, Command, Explain, Finish, Heartbeat, Migrate, Pause, Poll, Propose, Refusal, Reject, Replied,
+    ReportOutcome, Resume, ResumeWorkflow, RetryDead, RetryNow, Revoke, SendMessage, Sent, ShowQueue, Start,
 };
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -38,6 +39,13 @@ pub(crate) enum Request {
     Outcome(AttemptRef, Outcome),
     Checkpoint(AttemptRef, Value),
     Granted(GrantReceived),
+    ApplyCatalog(ApplyCatalog),
+    Propose(Propose),
+    Approve(Approve),
+    Reject(Reject),
+    Revoke(Revoke),
+    CancelWorkflow(CancelWorkflow),
+    ResumeWorkflow(ResumeWorkflow),
 }
 
 /// What a lane answers.
@@ -54,6 +62,9 @@ pub(crate) enum Answer {
     Finished(Finished),
     Queue(LinesInMemory),
     LimitGrant(LimitGrant),
+    /// A catalog was applied.
+    Published,
+    Workflow(WorkflowChanged),
     /// The answer to an earlier request under the same idempotency key.
     Replayed(Box<Reply>),
 }
@@ -95,6 +106,13 @@ impl Request {
             Self::Outcome(attempt, outcome) => asked(ReportOutcome { attempt, outcome }, once, |()| Answer::Done),
             Self::Checkpoint(attempt, value) => asked(Checkpoint { attempt, value }, once, |()| Answer::Done),
             Self::Granted(granted) => asked(granted, once, |()| Answer::Done),
+            Self::ApplyCatalog(apply) => asked(apply, once, |_: CatalogApplied| Answer::Published),
+            Self::Propose(propose) => asked(propose, once, Answer::Workflow),
+            Self::Approve(approve) => asked(approve, once, Answer::Workflow),
+            Self::Reject(reject) => asked(reject, once, Answer::Workflow),
+            Self::Revoke(revoke) => asked(revoke, once, Answer::Workflow),
+            Self::CancelWorkflow(cancel) => asked(cancel, once, Answer::Workflow),
+            Self::ResumeWorkflow(resume) => asked(resume, once, Answer::Workflow),
         }
     }
 

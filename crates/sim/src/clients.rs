@@ -56,6 +56,8 @@ pub(crate) enum Purpose {
     Checkpoint(AttemptRef, Value),
     /// A node says what it has under a limit.
     State(u64),
+    /// Something is decided about operations.
+    Workflow,
     /// No client waits.
     Nothing,
 }

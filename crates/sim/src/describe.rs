@@ -117,6 +117,8 @@ pub(crate) fn mutation(mutation: &Mutation) -> String {
         Mutation::PutIdempotency(row) | Mutation::InsertIdempotency(row) => {
             format!("answer {:016x} until {}", hash(&row.scope.0), row.expires_at)
         }
+        Mutation::PutPlan(plan) => format!("plan {} {} {:016x}", plan.id, plan.status.word(), hash(&plan.body)),
+        Mutation::InsertCatalogVersion(row) => format!("catalog {} {}", row.name, row.version),
         other => format!("{other:?}"),
     }
 }

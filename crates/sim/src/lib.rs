@@ -43,6 +43,12 @@
 //! - [`Mutant::LineReversed`]: a lane that reads a line takes the last for the first.
 //! - [`Mutant::RefusalSpreads`]: what is decided after a refused commit is refused too, though it holds no such row.
 //! - [`Mutant::StandInNotStored`]: the error that replaces a refused outcome is not stored.
+//! - [`Mutant::ApprovalSkipped`]: a step of any workflow may run, whoever approved it.
+//! - [`Mutant::OwnApproval`]: who proposed a plan may approve it.
+//! - [`Mutant::ApprovalForever`]: an approval holds for ever.
+//! - [`Mutant::RevocationForgotten`]: a lane that reads a plan back does not know that its approval was revoked.
+//! - [`Mutant::RevocationNotStored`]: a revocation is acknowledged but not stored.
+//! - [`Mutant::PlanEndNotStored`]: a workflow that ended stays in progress.
 
 mod ask;
 mod beside;
@@ -57,6 +63,7 @@ mod node;
 mod picky;
 mod process;
 mod programs;
+mod proposers;
 mod random;
 mod replies;
 mod rest;

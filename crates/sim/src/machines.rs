@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use sprag_core::document::source::Format;
-use sprag_core::machine::{LoadOptions, Machine, load_text};
+use sprag_core::machine::{LoadOptions, Machine, load_stored, load_text};
+use sprag_core::operation::is_workflow_machine;
+use sprag_store::records::MachineVersion;
 
 /// A machine with its versions and what may be said to it.
 #[derive(Debug)]
@@ -87,6 +89,13 @@ pub(crate) fn all() -> &'static [Fixture] {
 /// The compiled version with that digest.
 pub(crate) fn by_digest(digest: &[u8; 32]) -> Option<Arc<Machine>> {
     BY_DIGEST.get(digest).cloned()
+}
+
+/// The machine that was compiled from a plan.
+pub(crate) fn of_plan(row: &MachineVersion) -> Option<Arc<Machine>> {
+    let definition = serde_json::from_slice(&row.definition).ok()?;
+    let machine = is_workflow_machine(&row.machine).then(|| load_stored(&definition).ok())?;
+    machine.map(Arc::new)
 }
 
 /// The fixture of that name.

@@ -6,6 +6,9 @@
 use serde_json::Value;
 use sprag_core::action::Status;
 use sprag_core::action::error::kind;
+use sprag_core::integrity::checksum::crc32;
+use sprag_core::operation::approval::Policy;
+use sprag_core::operation::{Approvals, WorkflowStatus};
 use sprag_core::time::Timestamp;
 use sprag_store::records::{Action, ExecutionStatus};
 use sprag_store::traits::{Loaded, LoadedExecution, ReadyRef};
@@ -95,9 +98,33 @@ mutants! {
     RefusalSpreads => [HonestRefusals, Isolation];
     /// The error that replaces a refused outcome is not stored.
     StandInNotStored => [Isolation];
+    /// A step of any workflow may run, whoever approved it.
+    ApprovalSkipped => [Approved];
+    /// Who proposed a plan may approve it.
+    OwnApproval => [Approved];
+    /// An approval holds for ever.
+    ApprovalForever => [Approved];
+    /// A lane that reads a plan back does not know that its approval was revoked.
+    RevocationForgotten => [Approved];
+    /// A revocation is acknowledged but not stored.
+    RevocationNotStored => [AcknowledgedKept];
+    /// A workflow that ended stays in progress.
+    PlanEndNotStored => [Settles];
 }
 
 impl Mutant {
+    /// The policy by which a lane decides in place of the one that holds.
+    pub(crate) fn policy(self, policy: &Policy) -> Policy {
+        let mut policy = policy.clone();
+        match self {
+            Self::ApprovalSkipped => policy.mode = Approvals::Declared,
+            Self::OwnApproval => policy.self_approval = true,
+            Self::ApprovalForever => policy.valid_for = None,
+            _ => {}
+        }
+        policy
+    }
+
     /// The fences a commit is judged by, of those it carries.
     pub(crate) fn fences(self, fences: &[Fence], stale: &[Fence]) -> Vec<Fence> {
         let is_judged = |fence: &&Fence| self != Self::FenceIgnored || !stale.contains(fence);
@@ -130,6 +157,12 @@ impl Mutant {
                 edit(action, |body| drop_key(body, "attempts"));
                 true
             }
+            (Self::RevocationNotStored, Mutation::PutPlan(plan)) => {
+                plan.status != WorkflowStatus::AwaitingApproval || !is_revoked(&plan.body)
+            }
+            (Self::PlanEndNotStored, Mutation::PutPlan(plan)) => {
+                !matches!(plan.status, WorkflowStatus::Completed | WorkflowStatus::Failed)
+            }
             (Self::EndNotStored, Mutation::UpdateAction(action)) => !is(action, Status::Succeeded),
             (Self::RetryCounterLost, Mutation::UpdateAction(action)) if is(action, Status::Retrying) => {
                 edit(action, |body| body["spent"] = Value::from(attempts(body)));
@@ -155,6 +188,14 @@ impl Mutant {
         }
         for found in &mut loaded.executions {
             self.read_execution(found);
+        }
+        if self == Self::RevocationForgotten {
+            for plan in &mut loaded.plans {
+                plan.body = unrevoked(&plan.body);
+                if plan.status == WorkflowStatus::AwaitingApproval && is_started(&plan.body) {
+                    plan.status = WorkflowStatus::InProgress;
+                }
+            }
         }
     }
 
@@ -187,6 +228,26 @@ impl Mutant {
             }
         }
     }
+}
+
+fn is_revoked(body: &[u8]) -> bool {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body.pointer("/decided/decisions/revoked").is_some()
+}
+
+fn is_started(body: &[u8]) -> bool {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body.pointer("/decided/startedAt").is_some()
+}
+
+/// The body of a plan without its revocation, with the checksum that it has then.
+fn unrevoked(body: &[u8]) -> Vec<u8> {
+    edited(body, |body| {
+        if let Some(decisions) = body.pointer_mut("/decided/decisions") {
+            drop_key(decisions, "revoked");
+        }
+        body["checksum"] = crc32(body["decided"].to_string().as_bytes()).into();
+    })
 }
 
 fn is(action: &Action, status: Status) -> bool {

@@ -1,6 +1,8 @@
 //! Answers: whatever is said is so.
 
 use crate::ask::{Answer, Reply, Request};
+use sprag_core::ids::WorkflowId;
+use sprag_core::operation::WorkflowStatus;
 use sprag_engine::requests::{Code, Refusal, Target};
 use sprag_store::traits::Reader;
 
@@ -108,6 +110,7 @@ impl Simulation {
                     .map(|_| ())
                     .ok_or_else(|| lost(format!("{} is not stored", view.id)))
             }
+            (Answer::Workflow(changed), _) => self.take_decision(&ask.request, changed.id),
             (Answer::Done, Purpose::Checkpoint(attempt, value)) => {
                 let known = self.model.actions.get(&attempt.action).map(|known| &known.action.body);
                 let is_kept = known.is_some_and(|body| body.checkpoint.as_ref() == Some(value));
@@ -119,6 +122,25 @@ impl Simulation {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What people decided is stored.
+    fn take_decision(&self, request: &Request, id: WorkflowId) -> Checked {
+        let stored = self.disk.memory().plan(id).ok().flatten();
+        let is_stored = stored.is_some()
+            && self.model.plans.get(&id).is_some_and(|known| match request {
+                Request::Approve(approve) => {
+                    let by = |by: &str| *approve.caller.principal == *by;
+                    known.decisions.given.iter().any(|given| by(&given.by))
+                }
+                Request::Reject(_) => known.row.status == WorkflowStatus::Rejected,
+                Request::Revoke(_) => known.decisions.revoked.is_some(),
+                Request::CancelWorkflow(_) => known.row.status == WorkflowStatus::Cancelled,
+                _ => true,
+            });
+        ensure(is_stored, Invariant::AcknowledgedKept, || {
+            format!("{} was answered, stored is {stored:?}", describe::request(request))
+        })
     }
 
     fn take_refusal(&mut self, ask: &Ask, refusal: &Refusal) -> Checked {

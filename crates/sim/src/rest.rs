@@ -10,6 +10,7 @@ use sprag_store::records::ExecutionStatus;
 
 use crate::clients::{Ask, Purpose};
 use crate::machines;
+use crate::proposers;
 use crate::simulation::Simulation;
 use crate::violation::{Checked, Invariant, Violation};
 
@@ -55,6 +56,7 @@ impl Simulation {
                 self.model.is_at_rest(self.now().plus(REST_MILLIS)) && self.world.lock().next_event().is_none();
             if is_quiet && !self.needs_mending() {
                 self.model.check_reasons()?;
+                self.model.check_plans()?;
                 self.check_all_effects()?;
                 return self.check_stored();
             }
@@ -68,6 +70,9 @@ impl Simulation {
     }
 
     pub(crate) fn needs_mending(&self) -> bool {
+        if !self.model.undecided().is_empty() {
+            return true;
+        }
         let mut open = self.model.executions.values().filter(|known| known.status.is_open());
         open.any(|known| known.status != ExecutionStatus::Running || is_endless(&known.row.machine))
     }
@@ -105,8 +110,24 @@ impl Simulation {
             }
         }
         self.inbox.extend(asks);
+        self.decide_all(round);
         for id in ending {
             self.inbox.push_back(self.clients.end(id));
+        }
+    }
+
+    /// People decide about every plan that waits for them: they approve it, and later end what still waits.
+    fn decide_all(&mut self, round: usize) {
+        for id in self.model.undecided() {
+            if round > TICKS_MAX / 2 {
+                self.inbox.push_back(proposers::cancel(id));
+                continue;
+            }
+            for by in ["bob", "cleo"] {
+                let approval = proposers::approval(&mut self.model, id, by);
+                self.inbox
+                    .extend(approval.map(|approval| proposers::ask(Request::Approve(approval))));
+            }
         }
     }
 }

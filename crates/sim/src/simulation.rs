@@ -20,6 +20,7 @@ use crate::mutant::Mutant;
 use crate::picky;
 use crate::process::Process;
 use crate::programs;
+use crate::proposers::Proposers;
 use crate::random::Random;
 use crate::store::{Fault, SharedDisk};
 use crate::trace::Trace;
@@ -32,6 +33,8 @@ const START_MILLIS: i64 = 1_767_225_600_000;
 const AHEAD_MILLIS: u64 = 700;
 /// The fewest and the most steps of a run before faults stop.
 const STEPS: (u64, u64) = (30, 110);
+/// Of so many runs, one has operations.
+const OPERATIONS_IN: u64 = 3;
 /// The two hosts of the simulated world.
 const HOSTS: [&str; 2] = ["alpha:1", "beta:2"];
 
@@ -116,6 +119,8 @@ pub(crate) struct Simulation {
     pub(crate) disk: SharedDisk,
     pub(crate) world: SharedWorld,
     pub(crate) clients: Clients,
+    /// People around operations, in some runs.
+    proposers: Option<Proposers>,
     pub(crate) model: Model,
     pub(crate) acknowledged: Acknowledged,
     pub(crate) options: Options,
@@ -168,6 +173,15 @@ impl Simulation {
             rest_max_millis: 8_000,
         };
         options.limits.inbox = usize::try_from(random.between(3, 150)).unwrap_or(3);
+        let mut model = Model::new(options.caps.clone(), shards);
+        // The rows of plans are not among those that a picky store refuses.
+        let has_operations = shards == 1 && seed.is_multiple_of(OPERATIONS_IN) && !picky::is_met_by(seed);
+        let proposers = has_operations.then(|| {
+            let (proposers, policy) = Proposers::new(random.fork(4));
+            options.approval = mutant.map_or_else(|| policy.clone(), |mutant| mutant.policy(&policy));
+            model.policy = policy;
+            proposers
+        });
         Self {
             entropy: random.fork(2),
             clients: Clients::new(random.fork(3), fixtures),
@@ -178,7 +192,8 @@ impl Simulation {
             lane_clock: Arc::new(Manual::new(start)),
             disk,
             world,
-            model: Model::new(options.caps.clone(), shards),
+            proposers,
+            model,
             crowd: Crowd::default(),
             acknowledged: Acknowledged::default(),
             options,
@@ -217,6 +232,7 @@ impl Simulation {
     fn play(&mut self) -> Checked {
         self.open()?;
         self.inbox = self.clients.begin().into();
+        self.inbox.extend(self.proposers.as_ref().map(|_| Proposers::begin()));
         self.tick_all()?;
         let (least, most) = STEPS;
         for _ in 0..self.random.between(least, most) {
@@ -246,6 +262,9 @@ impl Simulation {
         self.deliver();
         for _ in 0..self.random.below(4) {
             self.inbox.extend(self.clients.ask(&mut self.model));
+        }
+        if let Some(proposers) = &mut self.proposers {
+            self.inbox.extend(proposers.ask(&mut self.model));
         }
         self.programs_ask();
         if self.random.chance(1, 100) {

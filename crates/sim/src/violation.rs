@@ -55,6 +55,10 @@ pub enum Invariant {
     Isolation,
     /// A refusal says what is so.
     HonestRefusals,
+    /// No step begins without an approval that stands: of that very plan, by enough others, in time, since the last revocation.
+    Approved,
+    /// A step is triggered once, after the steps that it depends on; what was not done is not taken back.
+    StepOrder,
     /// Nothing panics.
     NoPanic,
 }

@@ -35,8 +35,9 @@ pub use machines::{
     SimulateRequest, SimulatedInput,
 };
 pub use operations::{
-    AppliedDocument, Approval, ApproveRequest, CatalogEntry, CatalogKind, CommentRequest, Decision, GivenApproval,
-    PlanDifference, Proposal, ReasonRequest, RiskLevel, Urgency, Workflow, WorkflowPlan, WorkflowStatus, WorkflowStep,
+    AppliedDocument, Approval, ApproveRequest, CatalogEntry, CatalogKind, CommentRequest, Compensation, Decision,
+    GivenApproval, PlanDifference, Proposal, ReasonRequest, RiskLevel, Urgency, Workflow, WorkflowPlan, WorkflowStatus,
+    WorkflowStep,
 };
 pub use page::Page;
 pub use problem::{FieldError, Finding, Problem, Severity};

@@ -314,6 +314,9 @@ pub struct WorkflowStep {
     pub status: ActionStatus,
     /// What it waits for.
     pub waiting: Waiting,
+    /// Whether its time has come, and nobody has approved it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overdue: bool,
     /// Its action, once it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_id: Option<ActionId>,
@@ -332,6 +335,22 @@ pub struct WorkflowStep {
     /// What came back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
+    /// Why it last failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<ActionError>,
+    /// The action that takes it back, once that has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compensation: Option<Compensation>,
+}
+
+/// The action that takes a step back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Compensation {
+    /// The action.
+    pub action_id: ActionId,
+    /// Its status. The next compensation waits until this one succeeds.
+    pub status: ActionStatus,
     /// Why it last failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<ActionError>,

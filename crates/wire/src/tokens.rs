@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sprag_core::access::{Risk, Role, Scopes};
+use sprag_core::access::{Role, Scopes};
 use sprag_core::ids::TokenId;
+use sprag_core::operation::Risk;
 use sprag_core::time::Timestamp;
 
 /// The body of a new token.
@@ -113,4 +114,7 @@ pub struct Me {
     pub max_risk: Option<Risk>,
     /// Whether the server asks callers for a token.
     pub authentication: bool,
+    /// Whether the server runs the demo, in which every caller may try everything.
+    #[serde(default)]
+    pub demo: bool,
 }

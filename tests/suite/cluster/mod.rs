@@ -8,6 +8,7 @@ mod letters;
 mod limits;
 mod rolling;
 mod runners;
+mod secured;
 mod storm;
 mod switches;
 

@@ -12,16 +12,17 @@ mod problem;
 mod retry;
 pub(crate) mod tls;
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH, RETRY_AFTER};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
+use sprag_server::is_readable;
 
 pub(crate) use self::events::{Event, Events, NotOpened};
 pub(crate) use self::once::{Once, Why};
 use self::retry::{Retry, Tried};
+pub(crate) use self::tls::Certificates;
 use crate::failure::Failure;
 use crate::output;
 
@@ -48,15 +49,18 @@ pub(crate) struct Remote {
     /// Do not retry if the server is busy
     #[arg(long, display_order = 801)]
     no_retry: bool,
+    #[command(flatten)]
+    certificates: Certificates,
 }
 
 impl Remote {
     /// The server at this address.
-    pub(crate) fn at(server: String, token: Option<String>) -> Self {
+    pub(crate) fn at(server: String, token: Option<String>, certificates: Certificates) -> Self {
         Self {
             server: Some(server),
             token,
             no_retry: false,
+            certificates,
         }
     }
 
@@ -66,6 +70,7 @@ impl Remote {
             server,
             token: None,
             no_retry: true,
+            certificates: Certificates::default(),
         }
     }
 
@@ -74,7 +79,7 @@ impl Remote {
         let server = self.server.clone().or_else(|| variable("SPRAG_SERVER"));
         let base = address(server.as_deref().unwrap_or(ADDRESS))?;
         let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::config(&base)?)
+            .tls_backend_preconfigured(tls::config(&base, &self.certificates.trust()?)?)
             .connect_timeout(CONNECT)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
@@ -82,7 +87,7 @@ impl Remote {
             .build()
             .map_err(|error| Failure::new(format!("the HTTP client could not be built: {error}")))?;
         let token = self.token.clone().or_else(|| variable("SPRAG_TOKEN"));
-        if token.is_some() && is_readable(&base) {
+        if token.is_some() && is_readable(base.as_str()) {
             output::note("the token crosses the network in plain text; use https");
         }
         Ok(Client {
@@ -98,14 +103,6 @@ impl Remote {
 /// What the environment says, if it says anything.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
-}
-
-/// Whether others on the way could read what is sent there.
-fn is_readable(base: &Url) -> bool {
-    let host = base.host_str().unwrap_or_default();
-    let inner = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback = inner == "localhost" || inner.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    base.scheme() == "http" && !is_loopback
 }
 
 /// The server that a text names: its root, not that of its API.
@@ -130,7 +127,7 @@ fn address(text: &str) -> Result<Url, Failure> {
 }
 
 /// A client of one server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Client {
     http: reqwest::Client,
     base: Url,
@@ -178,6 +175,11 @@ impl Client {
     /// The same for a server that something else starts.
     pub(crate) fn started_with(self, start: &'static str) -> Self {
         Self { start, ..self }
+    }
+
+    /// The same with another token, or with none.
+    pub(crate) fn with_token(&self, token: Option<String>) -> Self {
+        Self { token, ..self.clone() }
     }
 
     /// Asks for what is under `/v1/` and these segments.

@@ -16,6 +16,7 @@ mod limit;
 mod list;
 mod load;
 mod machine;
+mod mcp;
 mod migrate;
 mod one;
 mod op;
@@ -123,6 +124,8 @@ enum Command {
     /// List decisions, and check that none was changed
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Serve the catalog of operations to AI agents (MCP)
+    Mcp(mcp::Arguments),
     /// Run an agent, which performs load tests for controllers
     Agent(agent::Arguments),
     /// Run load tests on agents, and report on them
@@ -193,6 +196,7 @@ impl Sprag {
             Command::Switch(command) => complete(command.run(output)),
             Command::Limit(command) => complete(command.run(output)),
             Command::Audit(command) => complete(command.run(output)),
+            Command::Mcp(arguments) => mcp::run(&arguments, output),
             Command::Agent(arguments) => agent::run(&arguments, output),
             Command::Load(command) => command.run(output),
             Command::Backup(arguments) => complete(backup::run(&arguments, output)),

@@ -1,17 +1,21 @@
 //! Where other nodes reach this one.
 
-/// A host and a port, which other nodes reach over plain HTTP.
+/// A host and a port, and how other nodes speak there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Advertise {
+    /// None if it is the way in which the server listens.
+    scheme: Option<&'static str>,
     /// Its host, as it will stand in the header `Host`.
     host: String,
     port: u16,
 }
 
 impl Advertise {
-    /// Reads `HOST:PORT`, with or without `http://` before it.
+    /// Reads `HOST:PORT`, with or without `http://` or `https://` before it.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let rest = text.strip_prefix("http://").unwrap_or(text);
+        let after = |scheme| Some((scheme, text.strip_prefix(scheme)?.strip_prefix("://")?));
+        let split = ["http", "https"].into_iter().find_map(after);
+        let (scheme, rest) = split.map_or((None, text), |(scheme, rest)| (Some(scheme), rest));
         let (host, port) = rest.strip_suffix('/').unwrap_or(rest).rsplit_once(':')?;
         let port = port.parse::<u16>().ok().filter(|port| *port > 0)?;
         let is_literal = |inner: &str| inner.parse::<std::net::Ipv6Addr>().is_ok();
@@ -22,6 +26,7 @@ impl Advertise {
         let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let is_host = inner.map_or_else(|| host.split('.').all(is_label), is_literal);
         is_host.then(|| Self {
+            scheme,
             host: host.to_owned(),
             port,
         })
@@ -31,11 +36,10 @@ impl Advertise {
     pub(crate) fn name(&self) -> Option<String> {
         (!self.host.starts_with('[')).then(|| self.host.clone())
     }
-}
 
-impl std::fmt::Display for Advertise {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "http://{}:{}", self.host, self.port)
+    /// The whole address, of a server that listens in this way.
+    pub(crate) fn url(&self, listens_by: &str) -> String {
+        format!("{}://{}:{}", self.scheme.unwrap_or(listens_by), self.host, self.port)
     }
 }
 
@@ -45,12 +49,21 @@ mod tests {
 
     #[test]
     fn a_host_and_a_port_are_an_address_with_and_without_a_scheme() {
-        for (text, shown) in [
-            ("127.0.0.1:7400", "http://127.0.0.1:7400"),
-            ("http://node1.example.com:80/", "http://node1.example.com:80"),
-            ("[::1]:7400", "http://[::1]:7400"),
+        for (text, plain, secure) in [
+            ("127.0.0.1:7400", "http://127.0.0.1:7400", "https://127.0.0.1:7400"),
+            (
+                "http://node1.example.com:80/",
+                "http://node1.example.com:80",
+                "http://node1.example.com:80",
+            ),
+            ("https://host:1", "https://host:1", "https://host:1"),
+            ("[::1]:7400", "http://[::1]:7400", "https://[::1]:7400"),
         ] {
-            assert_eq!(Advertise::parse(text).unwrap().to_string(), shown);
+            let read = Advertise::parse(text).unwrap();
+            assert_eq!(
+                (read.url("http"), read.url("https")),
+                (plain.to_owned(), secure.to_owned())
+            );
         }
         for text in [
             "",
@@ -58,7 +71,9 @@ mod tests {
             "host",
             "host:0",
             "host:port",
-            "https://host:1",
+            "ftp://host:1",
+            "https://",
+            "https://host",
             "a b:1",
             "h/x:1",
             "::1:1",

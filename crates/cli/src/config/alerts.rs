@@ -1,4 +1,5 @@
-//! `[[alerts]]`: what happens when an action that matters becomes a dead letter, or a supervised service is in trouble.
+//! `[[alerts]]`: what happens when an action that matters becomes a dead letter, a plan waits for approval, or a
+//! supervised service is in trouble.
 //!
 //! Entries stand in the file alone. Their filters and actions are checked with the runners that the rest of the
 //! configuration makes, so a mistake is found before the server starts.
@@ -10,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Shape, quoted};
 use sprag_core::machine::ConfigCheck;
-use sprag_engine::alerts::{ALERTS_MAX, Alert, AlertProblem, CRITICAL};
+use sprag_engine::alerts::{ALERTS_MAX, Alert, AlertProblem, ApprovalNews, CRITICAL};
 use sprag_supervisor::TroubleKind;
 
 use super::file::File;
@@ -18,10 +19,11 @@ use super::layers::{Invalid, Place, Problem};
 
 /// The section.
 pub(super) const SECTION: &str = "alerts";
-const SHAPES: [(&str, Shape); 4] = [
+const SHAPES: [(&str, Shape); 5] = [
     ("name", Shape::Text),
     ("when", Shape::Text),
     ("supervision", Shape::List(&Shape::Text)),
+    ("approvals", Shape::List(&Shape::Text)),
     ("action", Shape::Open),
 ];
 
@@ -34,6 +36,8 @@ pub(crate) struct Entry {
     when: Option<String>,
     /// Troubles of services that it is about.
     supervision: BTreeSet<TroubleKind>,
+    /// What it tells of plans that wait for approval.
+    approvals: BTreeSet<ApprovalNews>,
     action: Map<String, Json>,
 }
 
@@ -59,14 +63,16 @@ pub(crate) fn compile(entries: &[Entry], runners: &dyn ConfigCheck) -> Result<Ve
                 remedy: "give each a `name` of its own".to_owned(),
             });
         }
-        // One that is about services is not about dead letters unless it says so.
+        // One that is about services or approvals is not about dead letters unless it says so.
         let made = match &entry.when {
-            None if !entry.supervision.is_empty() => Alert::by_hand(&entry.name, &entry.action, runners),
+            None if !entry.supervision.is_empty() || !entry.approvals.is_empty() => {
+                Alert::by_hand(&entry.name, &entry.action, runners)
+            }
             when => Alert::new(&entry.name, when.as_deref(), &entry.action, runners),
         };
         match made {
             Ok(alert) => alerts.push(Compiled {
-                alert,
+                alert: alert.with_approvals(entry.approvals.clone()),
                 supervision: entry.supervision.clone(),
             }),
             Err(found) => problems.extend(found.into_iter().map(|problem| entry.problem(problem))),
@@ -140,6 +146,7 @@ impl File<'_> {
             name: number.to_string(),
             when: None,
             supervision: BTreeSet::new(),
+            approvals: BTreeSet::new(),
             action: Map::new(),
         };
         for (name, member) in spot.members() {
@@ -155,6 +162,7 @@ impl File<'_> {
                 "name" => member.text().unwrap_or_default().clone_into(&mut entry.name),
                 "when" => entry.when = member.text().map(str::to_owned),
                 "supervision" => entry.supervision = member.items().filter_map(|item| self.trouble(&item)).collect(),
+                "approvals" => entry.approvals = member.items().filter_map(|item| self.news(&item)).collect(),
                 _ => entry.action = member.value.as_object().cloned().unwrap_or_default(),
             }
         }
@@ -169,12 +177,29 @@ impl File<'_> {
 
     /// A trouble of services, by its name.
     fn trouble(&mut self, item: &Spot<'_>) -> Option<TroubleKind> {
+        let names = TroubleKind::ALL.map(TroubleKind::name);
+        self.one_of(item, &names, "a trouble of services")
+            .map(|at| TroubleKind::ALL[at])
+    }
+
+    /// News of plans that wait for approval, by its name.
+    fn news(&mut self, item: &Spot<'_>) -> Option<ApprovalNews> {
+        let names = ApprovalNews::ALL.map(ApprovalNews::name);
+        self.one_of(item, &names, "news of approvals")
+            .map(|at| ApprovalNews::ALL[at])
+    }
+
+    /// The position of a name among those that are known.
+    fn one_of(&mut self, item: &Spot<'_>, known: &[&str], what: &str) -> Option<usize> {
         let name = item.text().unwrap_or_default();
-        let found = TroubleKind::ALL.into_iter().find(|kind| kind.name() == name);
+        let found = known.iter().position(|known| *known == name);
         if found.is_none() {
-            let known = TroubleKind::ALL.map(TroubleKind::name);
-            let detail = format!("`{}` is not a trouble of services", shown(name));
-            self.wrong(&item.place(), detail, format!("known are {}", quoted(known)));
+            let detail = format!("`{}` is not {what}", shown(name));
+            self.wrong(
+                &item.place(),
+                detail,
+                format!("known are {}", quoted(known.iter().copied())),
+            );
         }
         found
     }
@@ -185,12 +210,13 @@ fn example(key: &str) -> &'static str {
         "name" => "\"pager\"",
         "when" => "'tag = \"critical\"'",
         "supervision" => "[\"escalated\", \"failed\"]",
+        "approvals" => "[\"waiting\", \"expiring\"]",
         _ => "{ type = \"webhook\", config = { url = \"https://pager.example.com\" } }",
     }
 }
 
 /// What each key holds.
-const ABOUT: [(&str, &str); 4] = [
+const ABOUT: [(&str, &str); 5] = [
     (
         "name",
         "The machine of the alert is `alert_<name>`. Default: its number.",
@@ -200,6 +226,7 @@ const ABOUT: [(&str, &str); 4] = [
         "supervision",
         "Failures of services: escalated, circuit-open, panics, failed.",
     ),
+    ("approvals", "Plans that wait for approval: waiting, expiring, overdue."),
     ("action", "The action definition to run."),
 ];
 
@@ -208,17 +235,20 @@ pub(super) fn print(text: &mut String) {
     // Writing to a text cannot fail.
     let _ = writeln!(
         text,
-        "\n# An alert runs an action when another action becomes a dead letter, or when a service fails. Its templates can use"
+        "\n# An alert runs an action when another action becomes a dead letter, a plan waits for approval, or a service fails."
     );
     let _ = writeln!(
         text,
-        "# `variables.alert`. A webhook without a payload sends all of it."
+        "# Its templates can use `variables.alert`. A webhook without a payload sends all of it."
     );
     let _ = writeln!(text, "# [[{SECTION}]]");
     for (key, about) in ABOUT {
         let _ = writeln!(text, "# {key} = {} # {about}", example(key));
     }
-    let _ = writeln!(text, "# Default of `when`, without `supervision`: {CRITICAL}");
+    let _ = writeln!(
+        text,
+        "# Default of `when`, without `supervision` and `approvals`: {CRITICAL}"
+    );
 }
 
 /// The same for programs.

@@ -6,14 +6,17 @@ use serde_json::{Value, json};
 use sprag_core::document::Shape;
 use sprag_core::document::source::nearest;
 
-use super::keys::{KEYS, Key};
+use super::keys::{self, Key};
 use super::layers::{Layers, Place, Problem, check};
 
 /// Variables that are no keys and still ours.
-const OTHERS: [&str; 6] = [
+const OTHERS: [&str; 9] = [
     "SPRAG_CONFIG",
     "SPRAG_SERVER",
     "SPRAG_TOKEN",
+    "SPRAG_CA",
+    "SPRAG_CLIENT_CERT",
+    "SPRAG_CLIENT_KEY",
     "SPRAG_LOG",
     "SPRAG_FAILPOINT",
     "SPRAG_ATTEMPT",
@@ -50,7 +53,7 @@ impl Environment {
     pub(super) fn read(&self, layers: &mut Layers) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (name, text) in &self.0 {
-            let Some(key) = KEYS.iter().find(|key| key.variable == name) else {
+            let Some(key) = keys::all().find(|key| key.variable == name) else {
                 continue;
             };
             let place = Place::Variable(name.clone());
@@ -74,7 +77,7 @@ impl Environment {
     /// Variables that look like a slip of the pen, with what was most likely meant. They are not refused: platforms
     /// set variables of their own under any prefix.
     pub(crate) fn doubtful(&self) -> Vec<(&str, &'static str)> {
-        let known = || KEYS.iter().map(|key| key.variable).chain(OTHERS);
+        let known = || keys::all().map(|key| key.variable).chain(OTHERS);
         let unknown = self.0.iter().map(|(name, _)| name.as_str());
         let unknown = unknown.filter(|name| !name.starts_with(SECRETS) && !known().any(|known| known == *name));
         unknown

@@ -3,6 +3,7 @@
 //! [`keys`] is the one list of everything that can be set; the file, the environment and the printed default all
 //! follow it. Everything wrong is found in one run and says where it was written.
 
+mod access;
 mod advertise;
 mod alerts;
 mod approval;
@@ -19,7 +20,6 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use advertise::Advertise;
 pub(crate) use alerts::{Compiled as CompiledAlert, compile as compile_alerts};
 pub(crate) use environment::Environment;
 pub(crate) use exposure::{warn_about_config, warn_about_store};

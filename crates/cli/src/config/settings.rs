@@ -12,6 +12,7 @@ use sprag_core::integrity::audit::VerbSet;
 use sprag_core::time::duration::Millis;
 use sprag_engine::queue::Caps;
 use sprag_engine::queue::control::DRAIN_DEFAULT;
+use sprag_engine::requests::operations::CheckHosts;
 use sprag_engine::{Limits, Retention};
 use sprag_runners::Registry;
 use sprag_runners::api_call::{self, ApiCall};
@@ -19,15 +20,16 @@ use sprag_runners::exec::{self, Exec};
 use sprag_runners::http::outbound::{self, Guard};
 use sprag_runners::mint::{self, BlockchainMint};
 use sprag_runners::secrets::{self, ProviderName, VaultOptions};
-use sprag_server::{Auth, MetricsFor, Mode, PlainText, TOKEN_RATE};
+use sprag_server::{Auth, Tls, Trust};
 use sprag_store::postgres;
 
+use super::access;
 use super::advertise::Advertise;
 use super::alerts;
 use super::approval;
 use super::environment::Environment;
 use super::file;
-use super::keys::KEYS;
+use super::keys;
 use super::layers::{self, Invalid, Layers, Place, Problem};
 use super::providers;
 use crate::commands::Known;
@@ -119,6 +121,10 @@ pub(crate) struct Settings {
     pub(crate) hosts: Vec<String>,
     /// How callers are authenticated.
     pub(crate) auth: Auth,
+    /// How it encrypts, if it does.
+    pub(crate) tls: Option<Tls>,
+    /// Whom it trusts among other nodes, and what it shows them.
+    pub(crate) nodes: Trust,
     /// Where other nodes reach it, if not where it listens.
     pub(crate) advertise: Option<Advertise>,
     /// How many shards a new database gets.
@@ -157,7 +163,7 @@ impl Settings {
             ("listen", "advertise", "--advertise", given.advertise),
             ("auth", "mode", "--auth", given.auth),
         ] {
-            let key = KEYS.iter().find(|key| key.section == section && key.name == name);
+            let key = keys::all().find(|key| key.section == section && key.name == name);
             let Some((key, text)) = key.zip(text) else { continue };
             let value = serde_json::Value::from(text);
             match layers::check(&key.shape, &value) {
@@ -176,11 +182,14 @@ impl Settings {
     /// The settings of these layers, unless something was or is wrong.
     fn of(layers: &Layers, problems: Vec<Problem>) -> Result<Self, Invalid> {
         let mut check = Check { layers, problems };
+        let access = check.access();
         let settings = Self {
             store: check.value("store", "url", store_of, || StoreAddress::Sqlite(PathBuf::from(STORE))),
             listen: check.value("listen", "address", listen_of, || LISTEN),
             hosts: check.texts("listen", "hosts"),
-            auth: auth_of(layers),
+            auth: access.auth,
+            tls: access.tls,
+            nodes: access.nodes,
             advertise: check.value("listen", "advertise", advertise_of, || None),
             shards: layers.whole("store", "shards").unwrap_or(postgres::SHARDS),
             body_bytes: layers
@@ -203,6 +212,7 @@ impl Settings {
             engine: sprag_engine::Options {
                 reasons: check.reasons(),
                 drain: check.value("switches", "rate", rate_of, || DRAIN_DEFAULT),
+                check_hosts: check.check_hosts(),
                 ..engine_of(layers)
             },
             alerts: layers.alerts.clone(),
@@ -256,9 +266,18 @@ impl Check<'_> {
         })
     }
 
+    /// How callers and other nodes come in. Notes what does not go together, where it was written.
+    fn access(&mut self) -> access::Access {
+        let (access, faults) = access::read(self.layers);
+        for fault in faults {
+            self.problem(fault.section, fault.name, fault.detail, fault.remedy);
+        }
+        access
+    }
+
     /// Notes an address where others could use the server, or read its tokens.
     fn listen(&mut self, settings: &Settings) {
-        if let Err(error) = settings.auth.check(settings.listen) {
+        if let Err(error) = settings.auth.check(settings.listen, settings.tls.as_ref()) {
             let remedy = format!("write `127.0.0.1:{}`, or see docs/access.md", settings.listen.port());
             self.problem("listen", "address", error.to_string(), remedy);
         }
@@ -400,6 +419,16 @@ impl Check<'_> {
         reasons
     }
 
+    /// The hosts that agents may check.
+    fn check_hosts(&mut self) -> CheckHosts {
+        let hosts = CheckHosts::new(&self.texts("mcp", "hosts"));
+        hosts.unwrap_or_else(|error| {
+            let remedy = "write it as in `hosts = [\"cache-1.example.com\"]`".to_owned();
+            self.problem("mcp", "hosts", error.to_string(), remedy);
+            CheckHosts::default()
+        })
+    }
+
     fn problem(&mut self, section: &'static str, name: &'static str, detail: String, remedy: String) {
         // Defaults are right, so whatever is wrong was written somewhere.
         if let Some(place) = self.layers.place(section, name) {
@@ -462,29 +491,11 @@ fn listen_of(text: &str) -> Result<SocketAddr, Wrong> {
     })
 }
 
-fn auth_of(layers: &Layers) -> Auth {
-    let is = |name, word: &str| layers.text("auth", name) == Some(word);
-    Auth {
-        mode: if is("mode", "token") { Mode::Token } else { Mode::Off },
-        metrics: if is("metrics", "everybody") {
-            MetricsFor::Everybody
-        } else {
-            MetricsFor::Viewers
-        },
-        plain_text: if is("plainText", "accept") {
-            PlainText::Accepted
-        } else {
-            PlainText::Refused
-        },
-        token_rate: layers.whole("auth", "requestsPerSecond").unwrap_or(TOKEN_RATE),
-    }
-}
-
 fn advertise_of(text: &str) -> Result<Option<Advertise>, Wrong> {
     Advertise::parse(text).map(Some).ok_or_else(|| {
         (
             format!("`{text}` is not an address at which other nodes can reach this one"),
-            "write a host and a port, as in `node1.example.com:7400`".to_owned(),
+            "write a host and a port, as in `node1.example.com:7400` or `https://node1.example.com:7400`".to_owned(),
         )
     })
 }

@@ -28,7 +28,7 @@ pub(crate) use health::health;
 pub(crate) use jobs::{job, job_counts, job_items, jobs};
 pub(crate) use live::{acts, happened, stands};
 pub(crate) use migration::{migration, migrations};
-pub(crate) use operations::{operation, operations, plan, workflow, workflows};
+pub(crate) use operations::{operation, operations, plan, waiting, workflow, workflows};
 pub(crate) use progress::Progress;
 pub(crate) use sentences::{Reason, Subject, reason};
 pub(crate) use table::{Table, be_wide};

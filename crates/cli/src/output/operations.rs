@@ -81,6 +81,7 @@ pub(crate) fn workflow(workflow: &Workflow) -> String {
     let mut steps = Table::new(&["STEP", "OPERATION", "STATUS", "WAITING", "ATTEMPTS"]).optional(&["ATTEMPTS"]);
     for step in &workflow.steps {
         steps.row(step_row(step));
+        steps_back(&mut steps, step);
     }
     format!("{}\n{}", table.text(), steps.text())
 }
@@ -106,20 +107,40 @@ fn approval(workflow: &Workflow) -> String {
     format!("{} of {}{by}", given.len(), approval.needed)
 }
 
-fn step_row(step: &WorkflowStep) -> [String; 5] {
-    let waiting = match &step.waiting {
+/// What a step waits for, in few words.
+pub(crate) fn waiting(step: &WorkflowStep) -> String {
+    match &step.waiting {
+        Waiting::Waiting { reason, object, .. } if step.overdue => format!("{reason} {object}, overdue"),
         Waiting::Waiting { reason, object, .. } => format!("{reason} {object}"),
         Waiting::Retrying { next_at, error, .. } => format!("retry at {next_at} after {error}"),
         Waiting::Running { .. } => "running".to_owned(),
         Waiting::Done | Waiting::Other(_) => "-".to_owned(),
-    };
+    }
+}
+
+fn step_row(step: &WorkflowStep) -> [String; 5] {
     [
         step.name.clone(),
         format!("{} version {}", step.operation, step.version),
         step.status.to_string(),
-        waiting,
+        waiting(step),
         step.attempts.to_string(),
     ]
+}
+
+/// What takes a step back, below it.
+fn steps_back(steps: &mut Table, step: &WorkflowStep) {
+    if let Some(back) = &step.compensation {
+        let error = back.last_error.as_ref().map(|error| error.kind.clone());
+        let name = format!("{} (taken back)", step.name);
+        steps.row([
+            name,
+            back.action_id.to_string(),
+            back.status.to_string(),
+            dash(error.as_ref()),
+            String::new(),
+        ]);
+    }
 }
 
 /// The exact plan, and what differs from the last run.

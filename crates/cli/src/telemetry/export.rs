@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use sprag_engine::traces::{Counts, QUEUE_MAX, Traced, Traces};
+use sprag_server::Trust;
 use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinHandle;
 
@@ -74,7 +75,7 @@ pub(crate) fn start(endpoint: Endpoint, service: &str) -> Result<(Traces, JoinHa
 
 fn client(endpoint: &Endpoint) -> Result<reqwest::Client, Failure> {
     reqwest::Client::builder()
-        .tls_backend_preconfigured(tls::config(&endpoint.0)?)
+        .tls_backend_preconfigured(tls::config(&endpoint.0, &Trust::default())?)
         .timeout(TIMEOUT)
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()

@@ -14,8 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TokenId;
+use crate::operation::Risk;
 
-pub use self::scope::{NAMES_MAX, Risk, ScopeKind, Scopes};
+pub use self::scope::{NAMES_MAX, ScopeKind, Scopes};
 
 /// The principal of everybody while there is no authentication.
 pub const LOCAL: &str = "local";

@@ -6,35 +6,6 @@ use serde::{Deserialize, Serialize};
 /// The most names that one list of a scope holds.
 pub const NAMES_MAX: usize = 100;
 
-/// How much harm an operation can do, least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Risk {
-    /// Nothing to repair.
-    Low,
-    /// Something to repair.
-    Medium,
-    /// Harm to users.
-    High,
-    /// Harm that cannot be undone.
-    Critical,
-}
-
-impl Risk {
-    /// Every risk, least first.
-    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
-
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Critical => "critical",
-        }
-    }
-}
-
 /// The kinds of names that a scope lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScopeKind {
@@ -133,15 +104,6 @@ mod tests {
                 !scopes.covers(kind, "A") && !scopes.covers(kind, "a "),
                 "names are exact"
             );
-        }
-    }
-
-    #[test]
-    fn risks_are_in_order_and_read_back() {
-        assert!(Risk::ALL.is_sorted());
-        for risk in Risk::ALL {
-            let word = serde_json::json!(risk.word());
-            assert_eq!(serde_json::from_value::<Risk>(word).unwrap(), risk);
         }
     }
 }

@@ -10,13 +10,15 @@ use super::retry::Policy;
 use crate::document::source::Position;
 use crate::expression::logic::Logic;
 use crate::expression::template::Template;
-use crate::operation::StepParams;
+use crate::operation::{Risk, StepParams};
 use crate::time::schedule::{CatchUp, Cron, Overlap};
 
 /// Milliseconds an attempt may take, unless the definition says otherwise.
 pub const TIMEOUT_DEFAULT: u64 = 300_000;
 /// The middle of 0–100.
 pub const PRIORITY_DEFAULT: u8 = 50;
+/// The risk of an action that requires approval, unless the definition says otherwise.
+pub const RISK_DEFAULT: Risk = Risk::High;
 /// The type whose attempt starts only once its seconds have passed: a due time, no task waits.
 pub const WAIT: &str = "wait";
 
@@ -31,6 +33,8 @@ pub struct Definition {
     pub config: Template,
     /// The parameters of the operation that the action is of; only in machines that are compiled from plans.
     pub params: Option<StepParams>,
+    /// Whose secrets it may name, where that is not its machine; only in machines that are compiled from plans.
+    pub owner: Option<String>,
     /// When and how often to try again.
     pub policy: Policy,
     /// Milliseconds per attempt.
@@ -55,6 +59,12 @@ pub struct Definition {
     pub limits: Vec<Limit>,
     /// Whether leaving the state ends it.
     pub on_exit: OnExit,
+    /// How much can go wrong; none where the definition says nothing about approval, so that it needs none.
+    pub risk: Option<Risk>,
+    /// Whether each occurrence needs approval, whatever its risk.
+    pub requires_approval: bool,
+    /// The position of the action that takes its effect back.
+    pub compensate: Option<usize>,
     /// For people.
     pub description: Option<String>,
     /// For filters.

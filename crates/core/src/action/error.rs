@@ -45,11 +45,15 @@ pub mod kind {
     pub const CRASHED: &str = "crashed";
     /// The store refused what the attempt reported.
     pub const OUTCOME_REFUSED: &str = "outcome_refused";
+    /// A principal rejected the plan of the action.
+    pub const REJECTED: &str = "rejected";
+    /// Nobody approved the plan of the action in time, or it did not begin in time.
+    pub const EXPIRED: &str = "expired";
     /// None of the above.
     pub const UNKNOWN_ERROR: &str = "unknown_error";
 
     /// All of them.
-    pub const KNOWN: [&str; 19] = [
+    pub const KNOWN: [&str; 21] = [
         TIMEOUT,
         RATE_LIMIT,
         AUTHENTICATION_FAILED,
@@ -68,6 +72,8 @@ pub mod kind {
         PANIC,
         CRASHED,
         OUTCOME_REFUSED,
+        REJECTED,
+        EXPIRED,
         UNKNOWN_ERROR,
     ];
 

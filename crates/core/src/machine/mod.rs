@@ -40,10 +40,10 @@ pub use load::{
     ConfigCheck, DefinitionLimits, LoadOptions, Loaded, StoredError, UnknownType, load_document, load_stored,
     load_text, schema,
 };
-pub(crate) use load::{LIMIT, RETRY, TAGS, check_action};
+pub(crate) use load::{LIMIT, RETRY, TAGS, check_action, check_reserved_tags};
 pub use mail::{Mail, MailError};
 pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
 pub use permissions::RequiredPermissions;
 pub use simulate::{InputError, Line, SimInput, Simulation};
 pub use state_set::{STATES_CEILING, StateSet};
-pub use step::{RESULT_KEPT_BYTES, step};
+pub use step::{RESULT_KEPT_BYTES, compensation, step};

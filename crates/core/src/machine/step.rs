@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::event::Event;
-use super::execution::{Cause, Effect, End, Execution, How, Input, Microstep, Step, StepError, TimerKey, Visit};
+use super::execution::{
+    Cause, Effect, End, Execution, Fate, How, Input, Limits, Microstep, Step, StepError, TimerKey, Visit,
+};
 use super::model::{Kind, Machine, Operation, StateIndex};
 use super::select::Enabled;
 use super::sets::Sets;
@@ -19,6 +21,7 @@ use super::state_set::StateSet;
 use super::{select, trigger};
 use crate::document::json::size;
 use crate::expression::template::{Template, TemplateLimits};
+use crate::time::Timestamp;
 
 /// A result larger than this is kept on the action only.
 pub const RESULT_KEPT_BYTES: usize = 16 * 1024;
@@ -33,6 +36,22 @@ pub fn step(machine: &Machine, at: &Execution, input: &Input) -> Result<Step, St
     run.macrostep()?;
     run.check_size()?;
     Ok(run.finish())
+}
+
+/// What the action at `position` comes to if it takes back what ended so: it sees that end as its event and in `results`.
+pub fn compensation(machine: &Machine, at: &Execution, position: usize, end: End, now: Timestamp) -> Option<Fate> {
+    let definition = machine.actions.get(position)?;
+    let input = Input {
+        now,
+        cause: Cause::Ended(end),
+        limits: Limits::default(),
+    };
+    let mut run = Run::new(machine, at, &input);
+    run.prepare();
+    Some(trigger::fate(
+        definition,
+        &run.context(Some(&run.event), StateIndex::ROOT),
+    ))
 }
 
 /// Whether every state the execution names is one of this machine, and what history remembers can be entered.

@@ -18,6 +18,9 @@ pub const RESERVED_TOOLS: [&str; 4] = [
     "list_executions",
 ];
 
+/// What a proposal has besides parameters: tools of `sprag mcp` take both in one object.
+pub const RESERVED_PARAMETERS: [&str; 3] = ["reason", "ticket", "delay"];
+
 /// An operation in one of its versions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Versioned {
@@ -97,8 +100,8 @@ impl Catalog {
     }
 
     /// Everything wrong with applying these documents together: names of built-in operations, a document given twice,
-    /// undeclared subjects, unknown operations of steps and compensations, workflows inside themselves, and names that become
-    /// the same tool.
+    /// undeclared subjects, unknown operations of steps and compensations, workflows inside themselves, names that become
+    /// the same tool, and parameters with a name that tools use.
     pub fn check(&self, documents: &[(Document, Place)]) -> Vec<Finding> {
         let mut after = self.clone();
         for (document, _) in documents {
@@ -143,6 +146,14 @@ impl CatalogCheck<'_> {
                 .error(&place, "reserved-name", detail, "give it another name");
         }
         self.tool_name(operation, place);
+        for name in RESERVED_PARAMETERS {
+            if operation.parameters.get(name).is_some() {
+                let detail = format!("parameter `{name}` has the name of what every proposal has");
+                let place = place.clone().of("parameters").of(name);
+                self.findings
+                    .error(&place, "reserved-name", detail, "give it another name");
+            }
+        }
         if let Some(subject) = operation
             .subject
             .as_deref()

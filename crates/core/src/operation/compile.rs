@@ -34,6 +34,11 @@ pub fn is_workflow_machine(name: &str) -> bool {
     name.starts_with(MACHINE_PREFIX)
 }
 
+/// Whether an actionId of such a machine is that of a compensation.
+pub fn is_compensation(action_id: &str) -> bool {
+    action_id.starts_with(UNDO_PREFIX)
+}
+
 /// The definition of the machine that runs a plan which starts now. Same plan, same instant, same definition.
 pub fn compile(plan: &Plan, now: Timestamp) -> Value {
     Compiler {
@@ -230,13 +235,17 @@ impl<'p> Compiler<'p> {
         }
         action.insert("actionId".to_owned(), action_id.into());
         action.insert("triggerState".to_owned(), trigger.into());
+        action.insert("owner".to_owned(), step.secret_owner().into());
         if open
             .iter()
             .any(|open| open.starts_with("/action/") || open.starts_with("/params/"))
         {
             let params = self.escaped(&step.params.clone().into(), "/params", &open);
             action.insert("params".to_owned(), params);
-            action.insert("parameters".to_owned(), step.parameters.clone().into());
+            // The values of a machine's action are nobody's parameters.
+            if !step.parameters.is_empty() {
+                action.insert("parameters".to_owned(), step.parameters.clone().into());
+            }
             action.insert("secrets".to_owned(), json!(step.secrets));
             action.insert("now".to_owned(), self.plan.proposed_at.to_string().into());
         }

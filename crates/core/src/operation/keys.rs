@@ -1,5 +1,6 @@
 //! Every key of a catalog file, with what it holds.
 
+use super::risk::RISKS;
 use crate::document::Names::{Free, Identifier};
 use crate::document::Shape::{Any, Duration, Flag, List, Map, Members, Name, Open, Refused, Text, Whole, Word};
 use crate::document::{Key, Names, Shape, Table};
@@ -9,8 +10,6 @@ const U32_MAX: u64 = 0xffff_ffff;
 
 static OPERATION_NAME: Shape = Name(Names::Operation);
 
-/// The words of the four levels, from the lowest.
-pub(super) const RISKS: [&str; 4] = ["low", "medium", "high", "critical"];
 /// The types of parameters.
 pub(super) const TYPES: [&str; 6] = ["string", "integer", "number", "boolean", "array", "object"];
 

@@ -26,20 +26,20 @@ pub use approval::{
     Refusal, Rule, Rules,
 };
 pub use builtin::{BUILTIN_NAMES, BUILTIN_VERSION};
-pub use catalog::{Catalog, Versioned, tool_name};
+pub use catalog::{Catalog, RESERVED_PARAMETERS, RESERVED_TOOLS, Versioned, tool_name};
 pub use change::{Weakening, weakenings};
-pub use compile::{StepPhase, WorkflowPhase, compile, is_workflow_machine, machine_name};
+pub use compile::{StepPhase, WorkflowPhase, compile, is_compensation, is_workflow_machine, machine_name, undo_id};
 pub use definition::{
     Body, Compensate, Document, Due, Kind, OnFailure, Operation, StepDocument, Subject, secret_owner,
 };
 pub use parameters::{Parameter, ParameterFault, ParameterKind, Parameters};
 pub use plan::{
-    Approvals, Expanded, Plan, PlanChange, PlanError, PlanFacts, PlanOptions, PlanStep, STEPS_MAX, StepAction, build,
-    compare, propose,
+    Approvals, Expanded, Plan, PlanChange, PlanError, PlanFacts, PlanHead, PlanOptions, PlanStep, STEPS_MAX,
+    StepAction, TriggeredAction, build, compare, machine_principal, propose,
 };
 pub use proposal::{Proposal, Urgency, Work};
 pub use read::{CatalogFile, StoredDocumentError, read_catalog, read_catalog_value, read_stored};
-pub use risk::Risk;
+pub use risk::{RISKS, Risk};
 pub use status::{IllegalWorkflowMove, WorkflowStatus};
 pub use step_params::{Bound, StepParams};
 

@@ -16,7 +16,7 @@ use crate::action::{Rate, secret};
 use crate::document::source::{self, Format, Limits, Place, Spot};
 use crate::document::{Fields, Finding, Findings, Reader, Shape, Stage};
 use crate::expression::template::{Template, rename};
-use crate::machine::{ConfigCheck, check_action};
+use crate::machine::{ConfigCheck, check_action, check_reserved_tags};
 use crate::time::Timestamp;
 
 /// The names that an expression in the `config` of an operation may begin with, besides late-bound ones.
@@ -162,6 +162,9 @@ fn operation(spot: &Spot<'_>, reader: &mut Reader, runners: Option<&dyn ConfigCh
     };
     if let Body::Workflow { steps, .. } = &body {
         steps::check(steps, spot, Some(&parameters), reader);
+    }
+    if let (Some(tags), Some(_)) = (fields.get("tags"), runners) {
+        check_reserved_tags(&tags, &mut reader.findings);
     }
     if let Some(action) = fields.get("action") {
         check_params_named(&action, &parameters, reader);

@@ -20,6 +20,14 @@ pub enum Risk {
     Critical,
 }
 
+/// The words of all levels, from the lowest.
+pub const RISKS: [&str; 4] = [
+    Risk::Low.word(),
+    Risk::Medium.word(),
+    Risk::High.word(),
+    Risk::Critical.word(),
+];
+
 impl Risk {
     /// All levels, from the lowest.
     pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
@@ -43,5 +51,19 @@ impl Risk {
 impl fmt::Display for Risk {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn risks_are_in_order_and_read_back() {
+        assert!(Risk::ALL.is_sorted());
+        for risk in Risk::ALL {
+            assert_eq!(serde_json::from_value::<Risk>(risk.word().into()).unwrap(), risk);
+            assert_eq!(Risk::from_word(risk.word()), Some(risk));
+        }
     }
 }

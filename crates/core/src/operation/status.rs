@@ -88,12 +88,13 @@ impl WorkflowStatus {
         matches!(
             (self, to),
             (Pending, AwaitingApproval | InProgress | Cancelled | Expired)
-                // An approval back to pending: the plan is approved and waits for its start.
-                | (AwaitingApproval, Pending | InProgress | Cancelled | Rejected | Expired)
+                // An approval back to pending: the plan is approved and waits for its start. It ends from here if its
+                // approval was revoked while the last attempt ran.
+                | (AwaitingApproval, Pending | InProgress | Completed | Failed | Cancelled | Rejected | Expired)
                 // A revoked approval and a restored database: what has not begun needs a decision again.
                 | (InProgress, AwaitingApproval | Completed | Failed | Cancelled | Expired)
-                // `resume`, or a retried dead letter.
-                | (Failed, InProgress | Cancelled)
+                // `resume`, or a retried dead letter; a step beside the failed one that came too late.
+                | (Failed, InProgress | Cancelled | Expired)
         )
     }
 
@@ -115,10 +116,10 @@ mod tests {
     const TABLE: [(&str, &str); 8] = [
         // to:               p a i c f x r e
         ("pending", ". x x . . x . x"),
-        ("awaiting_approval", "x . x . . x x x"),
+        ("awaiting_approval", "x . x x x x x x"),
         ("in_progress", ". x . x x x . x"),
         ("completed", ". . . . . . . ."),
-        ("failed", ". . x . . x . ."),
+        ("failed", ". . x . . x . x"),
         ("cancelled", ". . . . . . . ."),
         ("rejected", ". . . . . . . ."),
         ("expired", ". . . . . . . ."),

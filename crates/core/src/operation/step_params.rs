@@ -15,7 +15,8 @@ use crate::expression::template::{Template, TemplateLimits};
 #[derive(Debug)]
 pub struct StepParams {
     params: Template,
-    declared: Parameters,
+    /// What the operation declares; none where the values are no caller's.
+    declared: Option<Parameters>,
     secrets: Vec<String>,
     now: Value,
 }
@@ -38,7 +39,7 @@ impl StepParams {
     ) -> Self {
         Self {
             params,
-            declared: Parameters::read(declared, findings),
+            declared: declared.map(|declared| Parameters::read(Some(declared), findings)),
             secrets,
             now: now.into(),
         }
@@ -64,7 +65,10 @@ impl StepParams {
     }
 
     fn faults(&self, given: &Map<String, Value>) -> Vec<String> {
-        let (_, faults) = self.declared.check(given, &self.secrets, &|_| false);
+        let Some(declared) = &self.declared else {
+            return Vec::new();
+        };
+        let (_, faults) = declared.check(given, &self.secrets, &|_| false);
         let said = |fault: ParameterFault| format!("`{}`: {}", fault.name, fault.detail);
         faults.into_iter().map(said).collect()
     }

@@ -22,6 +22,8 @@ pub const INDEXED_BYTES_MAX: usize = 1_024;
 pub const LINE_BYTES_MAX: usize = 2_048;
 /// The most tags of one execution, state or action.
 pub const TAGS_MAX: usize = 64;
+/// What tags begin with that Sprag writes itself: the actions of an operation and of a subject have such tags.
+pub const TAGS_RESERVED: [&str; 2] = ["operation:", "subject:"];
 
 /// Why a text cannot be a name or a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,9 +1,11 @@
-//! Alerts: what happens when an action that matters becomes a dead letter, or a supervisor cannot help itself.
+//! Alerts: what happens when an action that matters becomes a dead letter, when a plan waits for approval, or when a supervisor
+//! cannot help itself.
 //!
 //! An alert is a machine of its own with one action. Its execution is started by the very decision that makes the action
 //! dead, in the same commit, so it is never lost and never doubled, whatever dies; it is retried, limited and shown like
 //! anything else that Sprag does. Alerts that die raise no alerts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -12,9 +14,12 @@ use sprag_core::document::source::Format;
 use sprag_core::document::{Finding, Severity};
 use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Machine, load_text};
+use sprag_core::operation::machine_principal;
 
 use super::Decider;
 use super::convert::action_row;
+use super::plans::PlanState;
+pub use super::waiting::ApprovalNews;
 use crate::requests::{Start, start_version};
 
 /// The most alerts.
@@ -31,6 +36,8 @@ pub const CRITICAL: &str = "type = \"blockchain_mint\" OR priority > 90 OR tag =
 pub struct Alert {
     /// Which dead letters; none, where it is about something else.
     condition: Option<Condition>,
+    /// Which news of plans that wait for approval.
+    approvals: BTreeSet<ApprovalNews>,
     machine: Arc<Machine>,
 }
 
@@ -89,10 +96,18 @@ impl Alert {
         match (condition, loaded.machine) {
             (Ok(condition), Some(machine)) => Ok(Self {
                 condition,
+                approvals: BTreeSet::new(),
                 machine: Arc::new(machine),
             }),
             _ => Err(problems),
         }
+    }
+
+    /// It is raised by this news of plans that wait for approval too.
+    #[must_use]
+    pub fn with_approvals(mut self, approvals: BTreeSet<ApprovalNews>) -> Self {
+        self.approvals = approvals;
+        self
     }
 
     /// The machine that raises it.
@@ -135,7 +150,14 @@ pub(crate) struct ArmedAlert {
     pub(crate) version: u32,
 }
 
-/// Raises the alerts of what died in this batch so far, and returns whether any was raised.
+impl ArmedAlert {
+    /// What starts it.
+    fn seat(&self) -> (Arc<Machine>, u32) {
+        (Arc::clone(&self.alert.machine), self.version)
+    }
+}
+
+/// Raises the alerts of what died in this batch so far, and of plans that wait for approval, and returns whether any was raised.
 pub(crate) fn raise_alerts(decider: &mut Decider<'_>) -> bool {
     if decider.known.alerts.is_empty() {
         return false;
@@ -147,20 +169,43 @@ pub(crate) fn raise_alerts(decider: &mut Decider<'_>) -> bool {
         let Some(action) = died.filter(|action| !is_alert(action)).cloned() else {
             continue;
         };
-        let meant = decider.known.alerts.iter().filter(|armed| armed.alert.means(&action));
-        let start = |armed: &ArmedAlert| {
-            let ArmedAlert { alert, version } = armed;
-            (alert.start(*version, &action), Arc::clone(&alert.machine), *version)
+        let armed = decider.known.alerts.iter();
+        let meant = armed.filter(|armed| armed.alert.means(&action));
+        let starts = meant.map(|armed| (armed.alert.start(armed.version, &action), armed.seat()));
+        let starts = starts.collect();
+        raised |= start_all(decider, starts, &id.to_string());
+    }
+    for (id, news) in std::mem::take(&mut decider.batch.news) {
+        let Some(plan) = decider.batch.plans.get(&id).filter(|plan| !is_of_alert(plan)) else {
+            continue;
         };
-        let starts: Vec<_> = meant.map(start).collect();
-        for (start, machine, version) in starts {
-            if let Err(refusal) = start_version(decider, &start, &machine, version) {
-                tracing::error!(alert = start.machine, action = %id, %refusal, "alert not raised");
-            }
-            raised = true;
+        let armed = decider.known.alerts.iter();
+        let meant = armed.filter(|armed| armed.alert.approvals.contains(&news));
+        let starts = meant.map(|armed| {
+            let start = armed.alert.raise(plan.alert(news), &[plan.plan.proposer.as_str()]);
+            let version = Some(armed.version);
+            (Start { version, ..start }, armed.seat())
+        });
+        let starts = starts.collect();
+        raised |= start_all(decider, starts, &id.to_string());
+    }
+    raised
+}
+
+/// Starts the machines of alerts, and returns whether there were any. `about` is what they are about.
+fn start_all(decider: &mut Decider<'_>, starts: Vec<(Start, (Arc<Machine>, u32))>, about: &str) -> bool {
+    let raised = !starts.is_empty();
+    for (start, (machine, version)) in starts {
+        if let Err(refusal) = start_version(decider, &start, &machine, version) {
+            tracing::error!(alert = start.machine, about, %refusal, "alert not raised");
         }
     }
     raised
+}
+
+/// Whether a plan is about an alert's own action.
+fn is_of_alert(plan: &PlanState) -> bool {
+    plan.plan.proposer.starts_with(&machine_principal(PREFIX))
 }
 
 /// Whether an action is an alert's own.

@@ -275,6 +275,7 @@ pub(crate) fn job_of(action: &Action, machine: &Machine, attempt: AttemptId, tas
         attempt: AttemptRef::of(action, attempt),
         task,
         machine: action.origin.machine.clone(),
+        owner: definition.and_then(|definition| definition.owner.clone()),
         action_id: action.action_id.clone(),
         kind: action.kind.clone(),
         number: action.attempts_made(),

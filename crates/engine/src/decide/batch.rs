@@ -14,6 +14,7 @@ use sprag_store::{Fence, Mutation};
 
 use super::plans::PlanState;
 use super::state::ExecutionState;
+use super::waiting::ApprovalNews;
 use super::{AttemptJob, Due, LogEntry, Note, Traced, convert};
 use crate::jobs;
 use crate::limits::LimitDemand;
@@ -149,6 +150,8 @@ pub(crate) struct Batch {
     pub(crate) interrupted: usize,
     /// Actions that ended in this batch, in order.
     pub(crate) ended: Vec<(ActionId, Status)>,
+    /// What there is to tell of plans that wait for a person.
+    pub(crate) news: Vec<(WorkflowId, ApprovalNews)>,
     /// How many of them were looked at for alerts.
     pub(crate) alerted: usize,
     /// How many of them were looked at for the audit.

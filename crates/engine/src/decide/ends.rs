@@ -9,6 +9,7 @@ use sprag_core::machine::{Cause, End};
 use sprag_store::Mutation;
 use sprag_store::records::ExecutionStatus;
 
+use super::gate;
 use super::traced::trace_closed;
 use super::{Due, ExecutionChange, Note};
 use crate::engine::options::CANCEL_GRACE_MILLIS;
@@ -29,7 +30,7 @@ impl ExecutionChange<'_, '_> {
             let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
             match definition.map_or(OnExit::default(), |definition| definition.on_exit) {
                 OnExit::Keep => false,
-                OnExit::CancelNotDue => action.status == Status::Scheduled,
+                OnExit::CancelNotDue => action.status == Status::Scheduled || gate::is_undecided(self.state, action),
                 OnExit::Cancel => true,
             }
         };

@@ -5,16 +5,18 @@
 
 use std::sync::Arc;
 
-use sprag_core::action::{Action, Status};
+use sprag_core::action::error::kind;
+use sprag_core::action::{Action, ActionError, CancelledBy, Status};
 use sprag_core::ids::WorkflowId;
 use sprag_core::operation::approval::ApprovalVerdict;
-use sprag_core::operation::{StepPhase, WorkflowPhase, WorkflowStatus};
+use sprag_core::operation::{StepPhase, WorkflowPhase, WorkflowStatus, is_compensation};
 use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
 use super::ExecutionChange;
 use super::convert::Entry;
 use super::plans::{PlanState, plan_of};
+use super::state::ExecutionState;
 use crate::requests::{Code, Refusal};
 
 /// What the gate says of an action.
@@ -25,25 +27,33 @@ pub(crate) enum Passage {
     /// It waits for a person.
     Waits,
     /// The time in which it could begin is over.
-    Over,
+    Late,
+    /// Its plan was ended.
+    Ended,
 }
 
 /// Whether an action may run now, as far as people must approve it.
 pub(crate) fn passage(change: &ExecutionChange<'_, '_>, action: &Action) -> Passage {
-    let Some(id) = plan_of(change.state, action) else {
+    let Some(id) = plan_of(action) else {
         return Passage::Open;
     };
     let Some(plan) = change.state.plans.get(&id) else {
         return Passage::Waits;
     };
-    // A step has begun with its first attempt: later ones need an approval that stands, in whatever time.
+    if plan.is_over() {
+        return Passage::Ended;
+    }
+    // A step has begun with its first attempt, and a compensation with the plan: they need an approval that stands, in
+    // whatever time.
     let first = action.body.attempts.first().map(|attempt| attempt.start_time);
-    let now = first.unwrap_or(change.now());
+    let begun = first.or(plan.decided.started_at.filter(|_| is_compensation(&action.action_id)));
+    let now = begun.unwrap_or(change.now());
     let (policy, tokens) = (&change.decider.rules.approval, &change.decider.known.control.tokens);
     match plan.verdict(policy, tokens, now, put_off(plan, action)) {
         ApprovalVerdict::NotNeeded | ApprovalVerdict::Approved { .. } => Passage::Open,
-        ApprovalVerdict::Expired => Passage::Over,
-        ApprovalVerdict::Needed { .. } | ApprovalVerdict::Revoked | ApprovalVerdict::Rejected => Passage::Waits,
+        ApprovalVerdict::Expired => Passage::Late,
+        ApprovalVerdict::Rejected => Passage::Ended,
+        ApprovalVerdict::Needed { .. } | ApprovalVerdict::Undecided | ApprovalVerdict::Revoked => Passage::Waits,
     }
 }
 
@@ -55,13 +65,24 @@ pub(crate) fn is_stopped_at_the_gate(change: &mut ExecutionChange<'_, '_>, actio
     }
     change.known().queue.give_back(action.id);
     change.batch().set_aside(Arc::clone(action));
-    let plan = plan_of(change.state, action).and_then(|id| change.state.plans.get(&id).cloned());
+    let plan = plan_of(action).and_then(|id| change.state.plans.get(&id).cloned());
     match (passage, plan) {
-        (Passage::Over, Some(plan)) => expire(change, plan),
-        (_, Some(plan)) if plan.status == WorkflowStatus::InProgress => wait_for_approval(change, plan),
+        (Passage::Late, Some(plan)) => expire(change, plan),
+        (Passage::Waits, Some(plan)) if plan.status == WorkflowStatus::InProgress => wait_for_approval(change, plan),
         _ => {}
     }
     true
+}
+
+/// Whether people have not approved an action yet, and no attempt of it was made: it is not due before.
+pub(crate) fn is_undecided(state: &ExecutionState, action: &Action) -> bool {
+    let plan = action
+        .body
+        .approval
+        .then(|| state.plans.get(&action.id.into()))
+        .flatten();
+    let waits = plan.is_some_and(|plan| plan.status == WorkflowStatus::AwaitingApproval);
+    waits && action.body.attempts.is_empty()
 }
 
 /// Refuses what somebody wants of an action that the gate stops.
@@ -73,9 +94,13 @@ pub(crate) fn refuse_at_the_gate(change: &ExecutionChange<'_, '_>, action: &Acti
             let detail = format!("action `{id}` has no approval that stands; approve its workflow first");
             Err(Refusal::new(Code::ApprovalMissing, detail))
         }
-        Passage::Over => {
+        Passage::Late => {
             let detail = format!("the approval of action `{id}` is over; propose its workflow again");
             Err(Refusal::new(Code::ApprovalExpired, detail))
+        }
+        Passage::Ended => {
+            let detail = format!("the workflow of action `{id}` has ended; propose it again");
+            Err(Refusal::new(Code::StatusConflict, detail))
         }
     }
 }
@@ -83,15 +108,14 @@ pub(crate) fn refuse_at_the_gate(change: &ExecutionChange<'_, '_>, action: &Acti
 /// A plan that runs needs a decision again. Its queued actions leave their queues.
 pub(crate) fn wait_for_approval(change: &mut ExecutionChange<'_, '_>, mut plan: PlanState) {
     let now = change.now();
-    if plan.become_status(WorkflowStatus::AwaitingApproval, now).is_err() {
+    if !plan.status.may_become(WorkflowStatus::AwaitingApproval) {
         return;
     }
-    let within = change.decider.rules.approval.decide_within;
-    plan.decide_by = within.map(|within| now.plus(within));
+    plan.ask_for_approval(&change.decider.rules.approval, now);
     let held: Vec<Arc<Action>> = change
         .state
         .queued()
-        .filter(|action| needs(change, plan.id, action))
+        .filter(|action| needs(plan.id, action))
         .cloned()
         .collect();
     for action in held {
@@ -102,8 +126,8 @@ pub(crate) fn wait_for_approval(change: &mut ExecutionChange<'_, '_>, mut plan: 
 }
 
 /// Whether an action runs under this plan.
-fn needs(change: &ExecutionChange<'_, '_>, plan: WorkflowId, action: &Action) -> bool {
-    plan_of(change.state, action) == Some(plan)
+fn needs(plan: WorkflowId, action: &Action) -> bool {
+    plan_of(action) == Some(plan)
 }
 
 /// Queued actions of an approved plan join their queues.
@@ -114,7 +138,7 @@ pub(crate) fn let_through(change: &mut ExecutionChange<'_, '_>, plan: WorkflowId
     let free: Vec<Arc<Action>> = change
         .state
         .queued()
-        .filter(|action| needs(change, plan, action))
+        .filter(|action| needs(plan, action))
         .cloned()
         .collect();
     for action in free {
@@ -128,25 +152,49 @@ pub(crate) fn expire(change: &mut ExecutionChange<'_, '_>, mut plan: PlanState) 
     if plan.become_status(WorkflowStatus::Expired, change.now()).is_err() {
         return;
     }
-    let action = plan.is_of_action().then(|| plan.id.action());
-    change.put_plan(plan);
-    end_planned(change, action);
+    change.put_plan(plan.clone());
+    end_planned(change, &plan);
 }
 
-/// Ends what runs of a plan: its execution, or the one action that it is about.
-pub(crate) fn end_planned(change: &mut ExecutionChange<'_, '_>, action: Option<sprag_core::ids::ActionId>) {
-    match action {
-        Some(action) => {
-            let end = change.cancel_one(action, sprag_core::action::CancelledBy::Person);
-            if let Some(end) = end {
-                change.feed_end(end);
-            }
+/// Ends what runs of a plan that is over: its execution, or the one action that it is about.
+pub(crate) fn end_planned(change: &mut ExecutionChange<'_, '_>, plan: &PlanState) {
+    if plan.is_of_action() {
+        end_action(change, plan);
+    } else if change.state.head.status.is_open() {
+        change.record(&Entry::Cancelled);
+        change.close(ExecutionStatus::Cancelled);
+    }
+}
+
+/// Ends the action that a plan is about. Its machine hears of it as of an action that a person cancelled, with why.
+fn end_action(change: &mut ExecutionChange<'_, '_>, plan: &PlanState) {
+    // Its end is input, and due timers come before any: they may end it themselves.
+    change.fire_due();
+    let id = plan.id.action();
+    if let (Some(error), Some(action)) = (error_of(plan), change.state.actions.get_mut(&id)) {
+        Arc::make_mut(action).body.last_error = Some(error);
+    }
+    let end = change.cancel_one(id, CancelledBy::Person);
+    if let Some(end) = end.filter(|end| !change.is_superseded(end)) {
+        change.feed_end(end);
+    }
+}
+
+/// Why an action ended with its plan.
+fn error_of(plan: &PlanState) -> Option<ActionError> {
+    match (plan.status, &plan.decided.decisions.rejected) {
+        (WorkflowStatus::Rejected, Some(refusal)) => {
+            let why = refusal.comment.as_deref().unwrap_or_default();
+            Some(ActionError::new(
+                kind::REJECTED,
+                format!("`{}` rejected it: {why}", refusal.by),
+            ))
         }
-        None if change.state.head.status.is_open() => {
-            change.record(&Entry::Cancelled);
-            change.close(ExecutionStatus::Cancelled);
-        }
-        None => {}
+        (WorkflowStatus::Expired, _) => Some(ActionError::new(
+            kind::EXPIRED,
+            "the time to approve it, or to begin, is over",
+        )),
+        _ => None,
     }
 }
 
@@ -164,10 +212,19 @@ pub(crate) fn follow_plans(change: &mut ExecutionChange<'_, '_>) {
             status_of_workflow(change, &plan)
         };
         // Where there is no arrow, a decision about the plan came before what happened.
-        if to != plan.status && plan.become_status(to, now).is_ok() {
+        let from = plan.status;
+        if to != from && plan.become_status(to, now).is_ok() {
+            let id = plan.id;
             change.put_plan(plan);
+            if from == WorkflowStatus::Failed {
+                // Steps beside the failed one were put aside at the gate: it looks at them again.
+                let_through(change, id);
+            }
         }
     }
+    // A plan of an action is kept as long as that is open.
+    let ExecutionState { plans, actions, .. } = &mut *change.state;
+    plans.retain(|id, plan| !plan.is_of_action() || actions.contains_key(&id.action()));
 }
 
 /// How a workflow stands, by its machine.
@@ -177,6 +234,8 @@ fn status_of_workflow(change: &ExecutionChange<'_, '_>, plan: &PlanState) -> Wor
         (ExecutionStatus::Cancelled, _) => WorkflowStatus::Cancelled,
         (ExecutionStatus::Failed, _) | (_, WorkflowPhase::Compensated) => WorkflowStatus::Failed,
         (ExecutionStatus::Completed, _) | (_, WorkflowPhase::Completed) => WorkflowStatus::Completed,
+        // The next compensation waits for one that did not succeed.
+        (_, WorkflowPhase::Compensating) if change.state.open().next().is_none() => WorkflowStatus::Failed,
         (_, WorkflowPhase::Failed) if !is_retrying(change, plan, &configuration) => WorkflowStatus::Failed,
         _ if plan.status == WorkflowStatus::AwaitingApproval => plan.status,
         _ => WorkflowStatus::InProgress,
@@ -210,5 +269,8 @@ fn status_of_action(change: &ExecutionChange<'_, '_>, plan: &PlanState) -> Workf
 /// When a step was due that was put off: its time to begin counts from there.
 fn put_off(plan: &PlanState, action: &Action) -> Option<Timestamp> {
     let step = plan.plan.step(&action.action_id)?;
+    if plan.is_of_action() {
+        return step.scheduled_at;
+    }
     (step.delay.is_some() || step.scheduled_at.is_some()).then_some(action.created_at)
 }

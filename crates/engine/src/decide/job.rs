@@ -48,6 +48,8 @@ pub struct AttemptJob {
     pub task: Task,
     /// The machine it belongs to.
     pub machine: String,
+    /// Whose secrets it may name, where that is not its machine.
+    pub owner: Option<String>,
     /// The name of the action in the machine.
     pub action_id: String,
     /// Its type.

@@ -32,6 +32,7 @@ mod shards;
 pub(crate) mod state;
 mod traced;
 mod triggers;
+pub(crate) mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -53,6 +54,7 @@ use crate::queue::Dispatcher;
 use crate::queue::control::Control;
 use crate::read::view::{self, Waiting};
 use crate::requests::audit::Audited;
+use crate::requests::operations::CheckHosts;
 use crate::requests::{Code, Refusal};
 
 pub(crate) use self::alerts::{ArmedAlert, raise_alerts};
@@ -79,7 +81,7 @@ pub(crate) use self::shards::Shards;
 pub use self::shards::Tenure;
 use self::state::ExecutionState;
 pub use self::traced::{AttemptEnded, ExecutionClosed, StepTaken, Traced};
-pub(crate) use self::triggers::{own_limits, wait_millis};
+pub(crate) use self::triggers::{limit_uses, own_limits, wait_millis};
 
 /// What a lane knows in memory: derived from the store, and changed by decisions.
 #[derive(Debug)]
@@ -112,6 +114,8 @@ pub(crate) struct Rules {
     pub(crate) approval: Policy,
     /// The rate at which actions that a switch held start, unless its release says otherwise.
     pub(crate) drain: Rate,
+    /// The hosts that a principal who may only propose may have checked without approval.
+    pub(crate) check_hosts: CheckHosts,
     /// Whether decisions note what traces show.
     pub(crate) is_traced: bool,
     pub(crate) types: Arc<dyn ActionTypes>,

@@ -3,6 +3,7 @@
 //! A plan that has started is kept with its execution, and one that is about an action with that; all others are found by
 //! id. Whoever changes a plan puts it into the batch, so it is written with what follows from it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -12,11 +13,14 @@ use sprag_core::document::json;
 use sprag_core::ids::WorkflowId;
 use sprag_core::integrity::checksum::crc32;
 use sprag_core::operation::approval::{ApprovalVerdict, Circumstances, Decisions, PlanRisk, Policy};
-use sprag_core::operation::{IllegalWorkflowMove, Plan, WorkflowStatus, is_workflow_machine};
+use sprag_core::operation::{
+    IllegalWorkflowMove, Plan, PlanHead, TriggeredAction, WorkflowStatus, is_workflow_machine, machine_principal,
+};
 use sprag_core::time::{Timestamp, millis};
 use sprag_store::records;
 
 use super::state::ExecutionState;
+use super::waiting::ApprovalNews;
 use super::{Decider, Due, ExecutionChange};
 use crate::queue::tokens::Tokens;
 use crate::requests::{Code, Refusal};
@@ -46,6 +50,15 @@ pub(crate) struct PlanState {
 pub(crate) struct Decided {
     /// Approvals, rejection and revocation.
     pub(crate) decisions: Decisions,
+    /// When it last began to wait for a person. A plan of an older version has none.
+    #[serde(with = "millis::option", skip_serializing_if = "Option::is_none")]
+    pub(crate) asked_at: Option<Timestamp>,
+    /// When it expires unless somebody decides before.
+    #[serde(with = "millis::option", skip_serializing_if = "Option::is_none")]
+    decide_by: Option<Timestamp>,
+    /// What was told of it since then.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) told: BTreeSet<ApprovalNews>,
     /// When its execution started.
     #[serde(with = "millis::option", skip_serializing_if = "Option::is_none")]
     pub(crate) started_at: Option<Timestamp>,
@@ -132,6 +145,7 @@ impl PlanState {
         if crc32(decided.to_string().as_bytes()) != checksum {
             return Err(damaged("does not match its checksum".to_owned()));
         }
+        let decided: Decided = serde_json::from_value(decided).map_err(unread)?;
         Ok(Self {
             id,
             plan: Arc::new(plan),
@@ -140,8 +154,9 @@ impl PlanState {
             content,
             status,
             updated_at,
-            decide_by,
-            decided: serde_json::from_value(decided).map_err(unread)?,
+            // The column says when it is looked at next. Before there was anything else to look for, that was this.
+            decide_by: decided.asked_at.map_or(decide_by, |_| decided.decide_by),
+            decided,
         })
     }
 
@@ -156,8 +171,12 @@ impl PlanState {
             proposed_at,
             ..
         } = self.plan.as_ref();
+        let decided = Decided {
+            decide_by: self.decide_by,
+            ..self.decided.clone()
+        };
         // Texts, numbers and lists always have a value.
-        let decided = serde_json::to_value(&self.decided).unwrap_or_default();
+        let decided = serde_json::to_value(decided).unwrap_or_default();
         let checksum = crc32(decided.to_string().as_bytes());
         records::Plan {
             id: self.id,
@@ -172,14 +191,29 @@ impl PlanState {
             document: self.document.to_vec(),
             status: self.status,
             updated_at: self.updated_at,
-            decide_by: self.decide_by,
+            decide_by: self.look_at(),
             body: serde_json::to_vec(&Stored { decided, checksum }).unwrap_or_default(),
         }
+    }
+
+    /// The plan waits for a person from now on.
+    pub(crate) fn ask_for_approval(&mut self, policy: &Policy, now: Timestamp) {
+        self.status = WorkflowStatus::AwaitingApproval;
+        self.updated_at = now;
+        self.decide_by = policy.decide_within.map(|within| now.plus(within));
+        self.decided.asked_at = Some(now);
+        self.decided.told.clear();
     }
 
     /// Whether it has an execution.
     pub(crate) fn has_started(&self) -> bool {
         self.decided.started_at.is_some()
+    }
+
+    /// Whether something of it ran, or was free to.
+    pub(crate) fn has_run(&self) -> bool {
+        use WorkflowStatus::{Completed, Failed, InProgress};
+        self.has_started() || matches!(self.status, InProgress | Completed | Failed)
     }
 
     /// Whether it is about one action of a machine.
@@ -202,7 +236,22 @@ impl PlanState {
             due,
             is_token_revoked: &|token| tokens.is_revoked(token),
         };
-        self.decided.decisions.verdict(&PlanRisk::of(&self.plan), &around)
+        self.decided.decisions.verdict(&self.risk(), &around)
+    }
+
+    /// What its approvals are about.
+    pub(crate) fn risk(&self) -> PlanRisk {
+        let risk = PlanRisk::of(&self.plan);
+        PlanRisk {
+            asked_at: self.decided.asked_at.unwrap_or(risk.asked_at),
+            ..risk
+        }
+    }
+
+    /// Whether a person ended it, or time did.
+    pub(crate) fn is_over(&self) -> bool {
+        use WorkflowStatus::{Cancelled, Expired, Rejected};
+        matches!(self.status, Cancelled | Rejected | Expired)
     }
 
     /// Roughly the bytes it takes in memory.
@@ -244,10 +293,40 @@ pub(crate) fn plans_of(state: &ExecutionState) -> impl Iterator<Item = WorkflowI
         .chain(approved.map(|action| WorkflowId::from(action.id)))
 }
 
+/// The plan of an action whose machine says how much can go wrong; none if the policy lets it begin.
+pub(crate) fn plan_of_trigger(
+    change: &ExecutionChange<'_, '_>,
+    triggered: &TriggeredAction<'_>,
+    action: &Action,
+) -> Option<PlanState> {
+    let definition = triggered.machine.actions.get(triggered.position)?;
+    definition.risk?;
+    let (rules, now, execution) = (change.decider.rules, change.now(), &change.state.head.id);
+    let mut step = triggered.plan_step(&|kind, config| rules.types.permissions(kind, config))?;
+    step.scheduled_at = (action.run_at > now).then_some(action.run_at);
+    let machine = &triggered.machine.id;
+    let id = WorkflowId::from(action.id);
+    let head = PlanHead {
+        id: id.to_string(),
+        name: format!("{machine}/{}", action.action_id),
+        description: definition.description.clone(),
+        reason: format!("machine `{machine}` triggered `{}`", action.action_id),
+        proposer: machine_principal(machine),
+        execution: Some(execution.to_string()),
+        now,
+    };
+    let mut plan = PlanState::new(id, Plan::of_steps(head, vec![step]), now);
+    plan.decided.of_action = true;
+    let policy = &rules.approval;
+    let verdict = plan.verdict(policy, &change.decider.known.control.tokens, now, None);
+    plan.ask_for_approval(policy, now);
+    (verdict != ApprovalVerdict::NotNeeded).then_some(plan)
+}
+
 /// The plan that an action needs, if it needs one.
-pub(crate) fn plan_of(state: &ExecutionState, action: &Action) -> Option<WorkflowId> {
-    if is_workflow_machine(&state.head.machine) {
-        Some(state.head.id.into())
+pub(crate) fn plan_of(action: &Action) -> Option<WorkflowId> {
+    if is_workflow_machine(&action.origin.machine) {
+        Some(action.origin.execution.into())
     } else {
         action.body.approval.then(|| action.id.into())
     }
@@ -274,8 +353,10 @@ impl Decider<'_> {
     }
 
     /// Writes a plan that no execution has.
-    pub(crate) fn put_plan(&mut self, plan: PlanState) {
-        if let Some(at) = plan.decide_by {
+    pub(crate) fn put_plan(&mut self, mut plan: PlanState) {
+        let news = plan.tell(self.now());
+        self.batch.news.extend(news.into_iter().map(|news| (plan.id, news)));
+        if let Some(at) = plan.look_at() {
             self.batch.due.push((at, Due::Plan(plan.id)));
         }
         self.batch.plans.insert(plan.id, plan);
@@ -283,9 +364,21 @@ impl Decider<'_> {
 }
 
 impl ExecutionChange<'_, '_> {
+    /// Finds the plan of an action that is not open any more.
+    pub(crate) fn find_plan(&mut self, action: &Action) {
+        let Some(id) = plan_of(action).filter(|id| !self.state.plans.contains_key(id)) else {
+            return;
+        };
+        if let Ok(plan) = self.decider.plan(id) {
+            self.state.plans.insert(id, plan);
+        }
+    }
+
     /// Writes a plan of this execution.
     pub(crate) fn put_plan(&mut self, plan: PlanState) {
-        self.state.plans.insert(plan.id, plan.clone());
+        let id = plan.id;
         self.decider.put_plan(plan);
+        let written = self.decider.batch.plans.get(&id).cloned();
+        self.state.plans.extend(written.map(|plan| (id, plan)));
     }
 }

@@ -7,9 +7,11 @@ use sprag_core::action::definition::WAIT;
 use sprag_core::action::error::kind;
 use sprag_core::action::{Action, ActionError, Body, Definition, LimitUse, Origin, Status};
 use sprag_core::machine::{End, Fate, How, Machine, SkipReason, Trigger};
+use sprag_core::operation::TriggeredAction;
 use sprag_core::time::Timestamp;
 use sprag_core::time::schedule::Overlap;
 
+use super::plans::plan_of_trigger;
 use super::{Decider, Due, ExecutionChange, Write};
 
 /// The longest a `wait` may be, in seconds: a century.
@@ -63,6 +65,18 @@ impl ExecutionChange<'_, '_> {
                 let delay = if nominal.is_some() { 0 } else { definition.delay };
                 action.run_at = now.plus(delay).plus(wait);
                 action.body.behind = nominal.is_some() && queues(definition) && self.state.has_open(&action.action_id);
+                let triggered = TriggeredAction {
+                    machine,
+                    version: action.origin.version,
+                    position,
+                    frozen: action.body.frozen.as_ref(),
+                    limits: &action.body.limits,
+                };
+                let plan = plan_of_trigger(self, &triggered, &action);
+                action.body.approval = plan.is_some();
+                if let Some(plan) = plan {
+                    self.put_plan(plan);
+                }
                 self.create(action);
                 None
             }
@@ -73,7 +87,11 @@ impl ExecutionChange<'_, '_> {
                 self.batch().put_action(Write::Insert, action);
                 machine.skips_named.contains(&end.action_id).then_some(end)
             }
-            Fate::Dead(error) => Some(self.create_dead(action, error)),
+            Fate::Dead(error) => {
+                // Without a configuration there is nothing to approve, and so nothing to retry.
+                action.body.approval = definition.risk.is_some();
+                Some(self.create_dead(action, error))
+            }
         }
     }
 
@@ -113,6 +131,7 @@ impl ExecutionChange<'_, '_> {
     }
 
     fn create(&mut self, mut action: Action) {
+        let mut waits = false;
         if action.body.behind {
             action.status = Status::Scheduled;
             action.run_at = Timestamp::MAX;
@@ -120,11 +139,16 @@ impl ExecutionChange<'_, '_> {
             action.status = Status::Scheduled;
             let due = Due::Action(self.state.head.id, action.id);
             self.batch().due.push((action.run_at, due));
+        } else if action.body.approval {
+            waits = true;
         } else {
             self.known().queue.join(&action);
         }
         let action = Arc::new(action);
         self.batch().put_action(Write::Insert, Arc::clone(&action));
+        if waits {
+            self.batch().set_aside(Arc::clone(&action));
+        }
         self.state.actions.insert(action.id, action);
     }
 
@@ -145,7 +169,8 @@ fn queues(definition: &Definition) -> bool {
         .is_some_and(|schedule| schedule.overlap == Overlap::Queue)
 }
 
-fn limit_uses(definition: &Definition, keys: Vec<String>) -> Vec<LimitUse> {
+/// The limits of an action, by their rendered keys.
+pub(crate) fn limit_uses(definition: &Definition, keys: Vec<String>) -> Vec<LimitUse> {
     let limits = definition.limits.iter().zip(keys);
     limits
         .map(|(limit, key)| LimitUse {

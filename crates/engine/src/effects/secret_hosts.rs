@@ -83,6 +83,7 @@ mod tests {
             },
             task: Task::Run,
             machine: "m".to_owned(),
+            owner: None,
             action_id: "call".to_owned(),
             kind: "webhook".to_owned(),
             number: 1,

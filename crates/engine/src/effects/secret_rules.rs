@@ -52,7 +52,7 @@ impl Rules<'_> {
             return Ok(());
         }
         let owner = Owner {
-            machine: &job.machine,
+            machine: job.owner.as_deref().unwrap_or(&job.machine),
             kind: &job.kind,
         };
         match self.problems(&job.config, owner).as_slice() {

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use serde_json::Value;
 use sprag_core::access::Caller;
 use sprag_core::document::source::Format;
-use sprag_core::ids::WorkflowId;
+use sprag_core::ids::{ExecutionId, WorkflowId};
 use sprag_core::operation::approval::Policy;
 use sprag_core::operation::{CatalogFile, read_catalog};
 
 use super::asker::Asker;
 use super::handle::Handle;
-use crate::requests::Replied;
-use crate::requests::operations::{ApplyCatalog, CatalogApplied, Propose, ResumeWorkflow, WorkflowChanged};
+use crate::read::compensation::{Compensations, compensations};
+use crate::requests::operations::{
+    ApplyCatalog, CatalogApplied, CompensateExecution, Propose, ResumeWorkflow, WorkflowChanged,
+};
+use crate::requests::{Refusal, Replied};
+use sprag_store::ReadKind;
 
 /// The catalog of operations, workflows and their approval.
 #[derive(Clone, Copy)]
@@ -42,6 +46,30 @@ impl OperationsHandle<'_> {
     pub async fn propose(&self, body: Value, asker: &Asker) -> Replied<WorkflowChanged> {
         let caller = Box::new(Caller::clone(&asker.caller));
         self.0.ask_once(Propose { body, caller }, asker).await
+    }
+
+    /// Proposes the workflow that takes back what a closed execution did.
+    pub async fn compensate(&self, id: ExecutionId, asker: &Asker) -> Replied<WorkflowChanged> {
+        let (machine, steps) = match self.compensations(id).await {
+            Ok(found) => found,
+            Err(refusal) => return Replied::now(Err(refusal)),
+        };
+        let request = CompensateExecution {
+            id,
+            machine,
+            steps,
+            caller: Box::new(Caller::clone(&asker.caller)),
+        };
+        self.0.ask_once(request, asker).await
+    }
+
+    async fn compensations(&self, id: ExecutionId) -> Result<Compensations, Refusal> {
+        let handle = self.0.read().clone();
+        let read = self
+            .0
+            .read()
+            .query(ReadKind::Scan, move |reader| compensations(&handle, reader, id));
+        read.await?
     }
 
     /// Continues a failed workflow from the steps that failed.

@@ -8,6 +8,7 @@ use crate::decide::alerts::Alert;
 use crate::effects::traces::Traces;
 use crate::queue::control::DRAIN_DEFAULT;
 use crate::queue::{Caps, CircuitOptions};
+use crate::requests::operations::CheckHosts;
 
 /// How an engine runs.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Options {
     pub approval: Policy,
     /// The rate at which actions that a kill switch held start after its release.
     pub drain: Rate,
+    /// The hosts that a principal who may only propose may have checked without approval.
+    pub check_hosts: CheckHosts,
     /// What is raised when actions that matter die.
     pub alerts: Vec<Alert>,
     /// The verbs of the audit that must have a reason.
@@ -41,6 +44,7 @@ impl Default for Options {
             retention: None,
             approval: Policy::default(),
             drain: DRAIN_DEFAULT,
+            check_hosts: CheckHosts::default(),
             alerts: Vec::new(),
             reasons: VerbSet::default(),
             traces: Traces::default(),

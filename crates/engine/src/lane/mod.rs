@@ -166,6 +166,7 @@ impl Lane {
                 retention: options.retention,
                 approval: options.approval.clone(),
                 drain: options.drain,
+                check_hosts: options.check_hosts.clone(),
                 is_traced: options.traces.is_on(),
                 types,
                 kinds: metrics.kinds.index_of().clone(),

@@ -18,6 +18,8 @@ use super::open::{completed, whole};
 use super::permits::ReadPermits;
 use super::replay::{self, Walk};
 use super::view::{self, ActionView, ExecutionView};
+use super::workflows::plan_from;
+use crate::decide::plans::plan_of;
 use crate::decide::state::ExecutionState;
 use crate::decide::{compile, convert};
 use crate::effects::Board;
@@ -174,6 +176,11 @@ impl ReadHandle {
         let status = reader.execution_status(action.origin.execution)?;
         let status = status.unwrap_or(records::ExecutionStatus::Cancelled);
         let mut view = view::action(&action, status);
+        if view.waiting.is_for_permit() {
+            let plan = plan_of(&action).map(|id| reader.plan(id)).transpose()?.flatten();
+            let plan = plan.map(plan_from).transpose()?;
+            view::name_approval(&mut view.waiting, plan.as_ref());
+        }
         let actions = std::iter::once(&action);
         view::name_switch(&mut view.waiting, actions, &self.board.switches(), self.clock.now());
         view::renew(&mut view, &self.leases);

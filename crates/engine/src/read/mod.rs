@@ -5,6 +5,7 @@
 
 mod audit;
 pub(crate) mod case;
+pub(crate) mod compensation;
 pub(crate) mod divergence;
 pub(crate) mod dry_run;
 pub(crate) mod follow;

@@ -5,6 +5,7 @@
 use serde_json::Map;
 use sprag_core::action::{Action, AttemptRecord, Lease, Status, Verdict};
 use sprag_core::machine::Machine;
+use sprag_core::operation::WorkflowStatus;
 use sprag_core::time::Timestamp;
 use sprag_store::nodes::Node;
 use sprag_store::records::ExecutionStatus;
@@ -12,6 +13,7 @@ use sprag_wire as wire;
 
 pub use sprag_wire::{Action as ActionView, Execution as ExecutionView, Waiting, WaitingFor};
 
+use crate::decide::plans::{PlanState, plan_of};
 use crate::decide::state::ExecutionState;
 use crate::leases::table::Leases;
 use crate::queue::control::Switches;
@@ -205,6 +207,24 @@ pub(crate) fn renew(action: &mut wire::Action, leases: &Leases) {
     }
 }
 
+/// Says that an action waits for a person, if it is queued and its plan does.
+pub(crate) fn name_approval(waiting: &mut Waiting, plan: Option<&PlanState>) {
+    let undecided = plan.filter(|plan| plan.status == WorkflowStatus::AwaitingApproval);
+    if let Some(plan) = undecided.filter(|_| waiting.is_for_permit()) {
+        *waiting = for_approval(plan);
+    }
+}
+
+/// What waits for a person to decide about a plan.
+pub(crate) fn for_approval(plan: &PlanState) -> Waiting {
+    Waiting::Waiting {
+        reason: WaitingFor::Approval,
+        object: plan.id.to_string(),
+        since: plan.updated_at,
+        until: plan.decide_by,
+    }
+}
+
 /// The same for why something does not move.
 pub(crate) fn renew_waiting(waiting: &mut Waiting, leases: &Leases) {
     if let Waiting::Running {
@@ -270,7 +290,10 @@ pub(crate) fn execution_waiting(aggregate: &ExecutionState) -> Waiting {
         .min_by_key(rank)
         .filter(|action| action.status != Status::Scheduled)
     {
-        return action_waiting(action, head.status);
+        let mut waiting = action_waiting(action, head.status);
+        let plan = plan_of(action).and_then(|id| aggregate.plans.get(&id));
+        name_approval(&mut waiting, plan);
+        return waiting;
     }
     let timers = aggregate.timers.values().map(|timer| timer.due_at);
     let delayed = aggregate

@@ -7,7 +7,7 @@ use sprag_core::document::json;
 use sprag_core::ids::{ActionId, ExecutionId, WorkflowId};
 use sprag_core::operation::approval::ApprovalVerdict;
 use sprag_core::operation::{
-    Catalog, Document, Operation, Plan, PlanStep, StepPhase, WorkflowStatus, compare, read_stored,
+    Catalog, Document, Operation, Plan, PlanStep, StepPhase, WorkflowStatus, compare, read_stored, undo_id,
 };
 use sprag_store::page::continued;
 use sprag_store::records::{self, CatalogKind, CatalogVersion};
@@ -20,7 +20,7 @@ use super::handle::ReadHandle;
 use super::open::whole;
 use crate::decide::plans::PlanState;
 use crate::engine::operations::OperationsHandle;
-use crate::read::view::ActionView;
+use crate::read::view::{self, ActionView};
 use crate::requests::operations::RESUMED_MAX;
 use crate::requests::{Code, Refusal};
 
@@ -91,7 +91,7 @@ impl OperationsHandle<'_> {
             .reads()
             .query(ReadKind::Point, move |reader| {
                 let Some(row) = reader.plan(id)? else { return Ok(None) };
-                let plan = state_of(row)?;
+                let plan = plan_from(row)?;
                 let last = last_run(reader, &plan)?;
                 let changes = last.as_ref().map(|last| compare(&last.plan, &plan.plan));
                 Ok(Some(wire::WorkflowPlan {
@@ -179,7 +179,7 @@ impl OperationsHandle<'_> {
 }
 
 fn workflow_view(handle: &ReadHandle, reader: &dyn Reader, row: records::Plan) -> Result<wire::Workflow, Error> {
-    let plan = state_of(row)?;
+    let plan = plan_from(row)?;
     let execution = if plan.is_of_action() {
         let action = reader.action(plan.id.action())?;
         action.map(|action| action.execution)
@@ -194,7 +194,7 @@ fn workflow_view(handle: &ReadHandle, reader: &dyn Reader, row: records::Plan) -
         .plan
         .steps
         .iter()
-        .map(|step| step_view(&plan, step, &ran))
+        .map(|step| step_view(handle, &plan, step, &ran))
         .collect();
     Ok(workflow(handle, &plan, execution, steps))
 }
@@ -222,11 +222,12 @@ fn ran(handle: &ReadHandle, reader: &dyn Reader, id: ExecutionId) -> Result<Ran,
     })
 }
 
-fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep {
+fn step_view(handle: &ReadHandle, plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep {
+    let now = handle.clock.now();
     let of_action = || ran.actions.values().find(|view| WorkflowId::from(view.id) == plan.id);
     let view = ran.actions.get(&step.name).or_else(of_action);
     let waiting = match view {
-        Some(view) => step_waiting(plan, view),
+        Some(view) => step_waiting(handle, plan, view),
         None => not_begun(plan, step, ran),
     };
     let action = &step.action;
@@ -241,6 +242,7 @@ fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep
             Waiting::Retrying { next_at, .. } => Some(*next_at),
             _ => None,
         },
+        overdue: view.is_none() && is_undecided(plan) && step.scheduled_at.is_some_and(|at| at <= now),
         waiting,
         action_id: view.map(|view| view.id),
         params: action.params.clone(),
@@ -251,14 +253,29 @@ fn step_view(plan: &PlanState, step: &PlanStep, ran: &Ran) -> wire::WorkflowStep
             .map_or(0, |attempt| attempt.number),
         result: view.and_then(|view| view.result.clone()),
         last_error: view.and_then(|view| view.last_error.clone()),
+        compensation: ran.actions.get(&undo_id(&step.name)).map(|undo| wire::Compensation {
+            action_id: undo.id,
+            status: undo.status.clone(),
+            last_error: undo.last_error.clone(),
+        }),
     }
 }
 
+/// Whether a plan has the approval that it needs, in whatever time.
+fn is_approved(handle: &ReadHandle, plan: &PlanState) -> bool {
+    use ApprovalVerdict::{Approved, Expired, NotNeeded};
+    let verdict = plan.verdict(&handle.approval, &handle.board.tokens(), handle.clock.now(), None);
+    matches!(verdict, Approved { .. } | Expired | NotNeeded)
+}
+
+fn is_undecided(plan: &PlanState) -> bool {
+    matches!(plan.status, WorkflowStatus::Pending | WorkflowStatus::AwaitingApproval)
+}
+
 /// What a step that has begun waits for: where it is queued, a person may be why.
-fn step_waiting(plan: &PlanState, view: &ActionView) -> Waiting {
-    let waits = view.waiting.is_for_permit() && plan.status == WorkflowStatus::AwaitingApproval;
-    if waits {
-        for_approval(plan)
+fn step_waiting(handle: &ReadHandle, plan: &PlanState, view: &ActionView) -> Waiting {
+    if view.waiting.is_for_permit() && !is_approved(handle, plan) {
+        view::for_approval(plan)
     } else {
         view.waiting.clone()
     }
@@ -275,7 +292,7 @@ fn unknown(id: WorkflowId) -> Refusal {
     Refusal::new(Code::WorkflowUnknown, format!("there is no workflow `{id}`"))
 }
 
-fn state_of(row: records::Plan) -> Result<PlanState, Error> {
+pub(super) fn plan_from(row: records::Plan) -> Result<PlanState, Error> {
     PlanState::read(row).map_err(|error| Error::Unreadable {
         detail: error.to_string(),
     })
@@ -305,8 +322,8 @@ fn last_run(reader: &dyn Reader, plan: &PlanState) -> Result<Option<PlanState>, 
         ..PlanQuery::default()
     };
     for row in reader.plans(&query)?.rows {
-        let before = state_of(row)?;
-        if before.has_started() {
+        let before = plan_from(row)?;
+        if before.has_run() {
             return Ok(Some(before));
         }
     }
@@ -357,14 +374,7 @@ fn approval(handle: &ReadHandle, plan: &PlanState) -> wire::Approval {
     let verdict = plan.verdict(&handle.approval, &handle.board.tokens(), handle.clock.now(), None);
     let decisions = &plan.decided.decisions;
     let given: Vec<wire::GivenApproval> = decisions
-        .given
-        .iter()
-        .filter(|approval| {
-            decisions
-                .revoked
-                .as_ref()
-                .is_none_or(|revoked| approval.at > revoked.at)
-        })
+        .standing()
         .map(|approval| wire::GivenApproval {
             by: approval.by.clone(),
             at: approval.at,
@@ -377,9 +387,10 @@ fn approval(handle: &ReadHandle, plan: &PlanState) -> wire::Approval {
         ApprovalVerdict::NotNeeded => (false, 0, None),
         ApprovalVerdict::Needed { more, until } => (true, standing.saturating_add(more), until),
         ApprovalVerdict::Approved { until } => (true, standing, until),
-        ApprovalVerdict::Rejected | ApprovalVerdict::Expired | ApprovalVerdict::Revoked => {
-            (true, standing.max(1), None)
-        }
+        ApprovalVerdict::Rejected
+        | ApprovalVerdict::Undecided
+        | ApprovalVerdict::Expired
+        | ApprovalVerdict::Revoked => (true, standing.max(1), None),
     };
     wire::Approval {
         required,
@@ -401,7 +412,9 @@ fn decisions(plan: &PlanState) -> Vec<wire::Decision> {
 
 /// The status of a step without an action.
 fn unstarted(plan: &PlanState, step: &PlanStep, ran: &Ran) -> ActionStatus {
-    let stopped = StepPhase::of(&step.name, &ran.configuration) == Some(StepPhase::Stopped);
+    let phase = StepPhase::of(&step.name, &ran.configuration);
+    // Once a workflow takes back what it did, it has left its steps.
+    let stopped = phase == Some(StepPhase::Stopped) || (phase.is_none() && plan.has_started());
     let is_over = !plan.status.is_open() && plan.status != WorkflowStatus::Failed;
     if stopped || is_over {
         ActionStatus::Skipped
@@ -419,7 +432,7 @@ fn not_begun(plan: &PlanState, step: &PlanStep, ran: &Ran) -> Waiting {
         until,
     };
     match plan.status {
-        WorkflowStatus::Pending | WorkflowStatus::AwaitingApproval => for_approval(plan),
+        WorkflowStatus::Pending | WorkflowStatus::AwaitingApproval => view::for_approval(plan),
         WorkflowStatus::InProgress | WorkflowStatus::Failed => match StepPhase::of(&step.name, &ran.configuration) {
             Some(StepPhase::Scheduled | StepPhase::Delayed) => {
                 waiting(WaitingFor::Timer, step.name.clone(), step.scheduled_at)
@@ -430,15 +443,6 @@ fn not_begun(plan: &PlanState, step: &PlanStep, ran: &Ran) -> Waiting {
         WorkflowStatus::Completed | WorkflowStatus::Cancelled | WorkflowStatus::Rejected | WorkflowStatus::Expired => {
             Waiting::Done
         }
-    }
-}
-
-fn for_approval(plan: &PlanState) -> Waiting {
-    Waiting::Waiting {
-        reason: WaitingFor::Approval,
-        object: plan.id.to_string(),
-        since: plan.updated_at,
-        until: plan.decide_by,
     }
 }
 

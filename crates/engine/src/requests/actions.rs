@@ -11,6 +11,7 @@ use super::audit::{Audit, action_status};
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal, Request, Route};
 use crate::decide::gate;
+use crate::decide::plans::plan_of;
 use crate::decide::{Decider, ExecutionChange};
 use crate::read::view::{self, ActionView};
 
@@ -86,7 +87,7 @@ impl Request for Explain {
         let mut view = changed(decider, self.0, |_, action| Ok(action))?;
         let state = decider.known.executions.get(view.execution_id);
         let is_paused = state.is_some_and(|state| state.head.status == ExecutionStatus::Paused);
-        if view.status == Status::Queued.into()
+        if view.waiting.is_for_permit()
             && !is_paused
             && let Some(action) = state.and_then(|state| state.actions.get(&self.0))
         {
@@ -127,10 +128,14 @@ pub(super) fn changed(
         let open = change.state.actions.get(&id);
         let action = open.map_or(action, |open| Action::clone(open));
         let acted = act(change, action);
-        acted.map(|action| (action, change.state.head.status))
+        acted.map(|action| {
+            let mut view = view::action(&action, change.state.head.status);
+            let plan = plan_of(&action).and_then(|id| change.state.plans.get(&id));
+            view::name_approval(&mut view.waiting, plan);
+            (action, view)
+        })
     });
-    let (action, status) = acted.map_err(|_| unknown(decider, id))??;
-    let mut view = view::action(&action, status);
+    let (action, mut view) = acted.map_err(|_| unknown(decider, id))??;
     let actions = std::iter::once(&action);
     view::name_switch(
         &mut view.waiting,

@@ -121,6 +121,8 @@ codes! {
     SelfApproval = "self-approval";
     /// The principal lacks a role.
     RoleMissing = "role-missing";
+    /// The scope of the token does not cover what the request is about.
+    ScopeMissing = "scope-missing";
     /// The time to approve the plan, or to begin, is over.
     ApprovalExpired = "approval-expired";
     /// The plan has no approval that stands.

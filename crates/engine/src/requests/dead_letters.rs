@@ -6,12 +6,14 @@ use sprag_core::document::patch::Operation;
 use sprag_core::expression::template::Frozen;
 use sprag_core::ids::ActionId;
 use sprag_core::integrity::audit::Verb;
+use sprag_core::operation::is_compensation;
 use sprag_core::time::Timestamp;
 
 use super::actions::{changed, conflict, make_ready, rejoin};
 use super::audit::{Audit, action_status};
 use super::idempotency::with;
 use super::jobs::retry_letter;
+use super::operations::refuse_compensated;
 use super::{Code, Refusal, Request, RetryLetter, Route, Subject};
 use crate::decide::gate;
 use crate::decide::plans::plan_of;
@@ -142,9 +144,16 @@ fn revive(change: &mut ExecutionChange<'_, '_>, mut action: Action, retry: &Retr
     if action.status != Status::Dead {
         return Err(conflict(&action, "dead"));
     }
-    if plan_of(change.state, &action).is_some() {
+    if let Some(plan) = plan_of(&action) {
+        change.find_plan(&action);
         refuse_change(&action, retry)?;
         gate::refuse_at_the_gate(change, &action)?;
+        let plan = change
+            .state
+            .plans
+            .get(&plan)
+            .filter(|_| !is_compensation(&action.action_id));
+        plan.map_or(Ok(()), refuse_compensated)?;
     }
     let now = change.now();
     let decider = &*change.decider;

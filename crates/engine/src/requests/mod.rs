@@ -54,7 +54,7 @@ pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig, LeasedType};
 pub use self::limits::{ClearLimit, ListLimits, SetLimit};
 pub use self::migrate::Migrate;
 pub use self::operations::{
-    ApplyCatalog, Approve, CancelWorkflow, ExpirePlan, Propose, Reject, ResumeWorkflow, Revoke,
+    ApplyCatalog, Approve, CancelWorkflow, CompensateExecution, ExpirePlan, Propose, Reject, ResumeWorkflow, Revoke,
 };
 pub use self::queue::ShowQueue;
 pub use self::refusal::Refusal;
@@ -481,6 +481,7 @@ requests! {
     Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LeasedType,
     LimitDemand, ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Configured, Record, CreateToken, FirstToken,
     ListTokens, RevokeToken, ApplyCatalog, Propose, Approve, Reject, Revoke, CancelWorkflow, ResumeWorkflow,
+    CompensateExecution,
     // The engine's own.
     ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, GrantReceived, Rejoin,
     Rejoined, CancelSwitched, Swept, LapseSwitch, Drained, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob, ExpirePlan,

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sprag_core::access::token::SecretHash;
-use sprag_core::access::{Risk, Role, Scopes};
+use sprag_core::access::{Role, Scopes};
 use sprag_core::ids::{Slot, TokenId};
 use sprag_core::integrity::audit::Verb;
+use sprag_core::operation::Risk;
 use sprag_core::time::Timestamp;
 use sprag_store::Mutation;
 use sprag_store::records::FactKind;

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use sprag_core::action::{Outcome, Status};
+use sprag_core::operation::approval::Policy;
 use sprag_engine::Options;
-use sprag_engine::alerts::Alert;
+use sprag_engine::alerts::{Alert, ApprovalNews};
 use sprag_engine::requests::{Command, ReportOutcome, RetryDead};
 use sprag_store::records::Execution;
 use sprag_store::traits::{ExecutionQuery, Reader};
@@ -136,4 +137,77 @@ fn what_is_wrong_with_an_alert_is_said_with_its_place() {
     let places: Vec<&str> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
     assert!(places.contains(&"/when") && places.contains(&"/name"), "{problems:#?}");
     assert!(places.iter().any(|place| place.starts_with("/action")), "{problems:#?}");
+}
+
+/// An alert about plans that wait for approval, on a machine with one that asks for it.
+fn waiting_rig(decide_within: Option<u64>) -> Rig {
+    let action = json!({"type": "webhook", "config": {"url": "http://pager"}, "requiresApproval": false});
+    let action: Map<String, Value> = action.as_object().unwrap().clone();
+    let news = ApprovalNews::ALL.into_iter().collect();
+    let alert = Alert::by_hand("pager", &action, &()).unwrap().with_approvals(news);
+    let options = Options {
+        alerts: vec![alert],
+        approval: Policy {
+            decide_within,
+            ..Policy::default()
+        },
+        ..Options::default()
+    };
+    let text = PAYING.replace("tags: [critical]", "requiresApproval: true, delay: 1h");
+    Rig::with_options(&text, options)
+}
+
+fn told(rig: &Rig) -> Vec<String> {
+    let mut told: Vec<_> = raised(rig)
+        .iter()
+        .map(|row| {
+            let variables: Value = rig.variables(row.id);
+            assert_eq!(variables["alert"]["details"]["name"], "m/pay");
+            (row.id, variables["alert"]["type"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    told.sort();
+    told.into_iter().map(|(_, kind)| kind).collect()
+}
+
+#[test]
+fn a_plan_that_waits_is_told_once_of_each_kind_also_after_a_crash() {
+    const HOUR: u64 = 3_600_000;
+    let mut rig = waiting_rig(Some(4 * HOUR));
+    let execution = rig.start("m").id;
+    assert_eq!(told(&rig), ["approval_waiting"]);
+    rig.crash();
+    rig.advance(HOUR - 1);
+    assert_eq!(told(&rig), ["approval_waiting"]);
+    rig.advance(1);
+    assert_eq!(
+        told(&rig),
+        ["approval_waiting", "approval_overdue"],
+        "it was due an hour after its trigger"
+    );
+    rig.crash();
+    rig.advance(2 * HOUR);
+    let all = ["approval_waiting", "approval_overdue", "approval_expiring"];
+    assert_eq!(told(&rig), all, "a quarter of the time is left");
+    rig.crash();
+    assert_eq!(rig.action_status(execution, "pay"), Status::Queued);
+    rig.advance(HOUR);
+    assert_eq!(told(&rig), all);
+    assert_eq!(
+        rig.action_status(execution, "pay"),
+        Status::Cancelled,
+        "the time to decide is over"
+    );
+}
+
+#[test]
+fn a_plan_without_a_time_to_decide_is_overdue_and_does_not_expire() {
+    const DAY: u64 = 86_400_000;
+    let mut rig = waiting_rig(None);
+    let execution = rig.start("m").id;
+    rig.advance(DAY);
+    rig.crash();
+    rig.advance(DAY);
+    assert_eq!(told(&rig), ["approval_waiting", "approval_overdue"]);
+    assert_eq!(rig.action_status(execution, "pay"), Status::Queued);
 }

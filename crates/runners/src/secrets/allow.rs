@@ -69,7 +69,7 @@ impl Pattern {
         };
         let is_plain = name
             .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':'));
         if !is_plain {
             return None;
         }

@@ -2,8 +2,8 @@
 //!
 //! A request gets its caller as an `Arc<Caller>` among its extensions, or is refused. Tokens are checked against memory;
 //! the store is read only for a token that another node may have created a moment ago, and that rarely. Only a node that
-//! shows the nodes' secret is believed about who asked it; the headers in which nodes say so are taken off every other
-//! request.
+//! shows the nodes' secret, and a certificate where clients have some, is believed about who asked it; the headers in which
+//! nodes say so are taken off every other request.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -18,6 +18,7 @@ use sprag_engine::queue::tokens::Token;
 use sprag_engine::requests::{self, Refusal};
 
 use super::auth::{Auth, MetricsFor, Mode};
+use super::oidc::Oidc;
 use super::rate::Rates;
 use super::rule::Rule;
 use super::scope;
@@ -50,16 +51,28 @@ pub(crate) const RESERVED: [&str; 4] = [sprag_core::access::LOCAL, PUBLIC, NODE,
 
 /// Where a request came from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    /// Whether the connection showed a certificate that counts.
+    pub(crate) is_certified: bool,
+}
 
 /// Another node sent the request, and has shown the nodes' secret.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FromNode;
 
+/// Whose requests are counted together.
+#[derive(PartialEq, Eq, Hash)]
+enum Paced {
+    Token(TokenId),
+    Principal(Arc<str>),
+}
+
 /// What the checks share.
 pub(crate) struct Gate {
     auth: Auth,
-    tokens: Rates<TokenId>,
+    oidc: Option<Arc<Oidc>>,
+    callers: Rates<Paced>,
     bad: Rates<IpAddr>,
     looks: Rates<()>,
     /// Tokens that another node created a moment ago, as the store had them, and until when.
@@ -68,13 +81,14 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// Checks as configured.
-    pub(crate) fn new(auth: Auth) -> Self {
+    pub(crate) fn new(auth: Auth, oidc: Option<Arc<Oidc>>) -> Self {
         Self {
-            tokens: Rates::new(auth.token_rate, auth.token_rate),
+            callers: Rates::new(auth.token_rate, auth.token_rate),
             bad: Rates::new(BAD_PER_SECOND, BAD_BURST),
             looks: Rates::new(LOOKS_PER_SECOND, LOOKS_PER_SECOND),
             found: Mutex::default(),
             auth,
+            oidc,
         }
     }
 
@@ -105,20 +119,22 @@ pub(crate) async fn enter(app: &App, request: &mut Request) -> Result<(), Proble
     let needed = needed(app, request);
     let passed_on = request.headers_mut().remove(CALLER);
     let shown = request.headers_mut().remove(TOKEN);
-    let is_node = |shown: &[u8]| app.engine.whereabouts().is_some_and(|nodes| nodes.is_token(shown));
-    let caller = if shown.is_some_and(|shown| is_node(shown.as_bytes())) {
+    let peer = request.extensions().get::<Peer>().copied();
+    let is_known = !app.settings.asks_certificates || peer.is_some_and(|peer| peer.is_certified);
+    let is_node = |shown: &[u8]| is_known && app.engine.whereabouts().is_some_and(|nodes| nodes.is_token(shown));
+    let (caller, provider) = if shown.is_some_and(|shown| is_node(shown.as_bytes())) {
         request.extensions_mut().insert(FromNode);
-        for_whom(passed_on.as_ref())?
+        (for_whom(passed_on.as_ref())?, None)
     } else {
-        let peer = request.extensions().get::<Peer>().map(|Peer(address)| address.ip());
+        let peer = peer.map(|peer| peer.address.ip());
         let mut caller = outside(app, needed, request.headers(), peer).await?;
         caller.address = peer.map(|address| address.to_canonical().to_string());
-        caller
+        (caller, app.gate.oidc.as_deref())
     };
     let caller = Arc::new(caller);
     request.extensions_mut().insert(Arc::clone(&caller));
     if let Some(needed) = needed {
-        has_role(&caller, needed)?;
+        has_role(&caller, needed, provider)?;
     }
     if caller.scopes == Scopes::default() {
         return Ok(());
@@ -160,15 +176,19 @@ async fn outside(
 }
 
 /// Refuses a caller that has none of these roles.
-fn has_role(caller: &Caller, needed: &[Role]) -> Result<(), Problem> {
+fn has_role(caller: &Caller, needed: &[Role], provider: Option<&Oidc>) -> Result<(), Problem> {
     if needed.iter().any(|role| caller.may(*role)) {
         return Ok(());
     }
     let roles: Vec<_> = needed.iter().map(|role| format!("`{role}`")).collect();
+    let remedy = match provider.filter(|_| caller.token.is_none()) {
+        Some(provider) => format!("the claim `{}` of its token must give it", provider.options.role_claim),
+        None => "ask an administrator for a token with it".to_owned(),
+    };
     let detail = format!(
-        "`{}` needs the role {} for this request; ask an administrator for a token with it",
+        "`{}` needs the role {} for this request; {remedy}",
         caller.principal,
-        roles.join(" or ")
+        roles.join(" or "),
     );
     Err(Refusal::new(requests::Code::RoleMissing, detail).into())
 }
@@ -186,15 +206,24 @@ fn for_whom(passed_on: Option<&HeaderValue>) -> Result<Caller, Problem> {
 /// The caller whose token a request shows.
 async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     let text = bearer(headers)?;
-    let Some((id, hash)) = token::parse(text) else {
-        return Err(invalid("the text in `Authorization` is no token of this server"));
+    let now = app.engine.micros();
+    let (caller, paced) = match (token::parse(text), &app.gate.oidc) {
+        (Some((id, hash)), _) => (known(app, id, &hash).await?, Paced::Token(id)),
+        (None, Some(oidc)) if !text.starts_with(token::PREFIX) => {
+            let caller = Box::pin(oidc.caller(text, app.engine.now(), now)).await?;
+            let paced = Paced::Principal(Arc::clone(&caller.principal));
+            (caller, paced)
+        }
+        (None, _) => return Err(invalid("the text in `Authorization` is no token of this server")),
     };
-    let caller = known(app, id, &hash).await?;
-    if app.gate.tokens.take(id, app.engine.micros()) {
+    if app.gate.callers.take(paced, now) {
         Ok(caller)
     } else {
         let detail = format!(
-            "token `{id}` sends more than {} requests a second; send fewer, or raise `requestsPerSecond` in `[auth]`",
+            "{} sends more than {} requests a second; send fewer, or raise `requestsPerSecond` in `[auth]`",
+            caller
+                .token
+                .map_or_else(|| format!("`{}`", caller.principal), |id| format!("token `{id}`")),
             app.gate.auth.token_rate
         );
         Err(Problem::new(Code::RateLimited, detail))

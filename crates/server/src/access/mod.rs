@@ -4,6 +4,7 @@ pub(crate) mod auth;
 pub(crate) mod caller;
 pub(crate) mod gate;
 pub(crate) mod guard;
+pub(crate) mod oidc;
 mod rate;
 mod reason;
 pub(crate) mod refusals;

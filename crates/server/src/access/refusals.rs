@@ -83,7 +83,7 @@ impl Seen {
         let caller = extensions.get::<Arc<Caller>>().cloned();
         let unknown = caller.is_none().then(|| extensions.get::<Peer>()).flatten();
         Self {
-            address: unknown.map(|Peer(address)| network(address.ip()).to_string()),
+            address: unknown.map(|peer| network(peer.address.ip()).to_string()),
             caller,
             method: request.method().clone(),
             path: extensions.get::<MatchedPath>().cloned(),
@@ -111,7 +111,7 @@ impl Seen {
             }
             return;
         };
-        if code != Code::ScopeMissing.text() && code != requests::Code::RoleMissing.text() {
+        if code != requests::Code::ScopeMissing.text() && code != requests::Code::RoleMissing.text() {
             return;
         }
         let path = path.as_ref().map_or("", MatchedPath::as_str);

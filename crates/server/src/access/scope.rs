@@ -9,7 +9,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use sprag_core::access::{Caller, ScopeKind, Scopes};
 use sprag_core::ids::{ActionId, AttemptId, ExecutionId};
-use sprag_engine::requests::LeasedType;
+use sprag_engine::requests::{self, LeasedType, Refusal};
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
@@ -74,7 +74,7 @@ impl Asker {
             kind.member(),
             self.0.principal
         );
-        Problem::new(Code::ScopeMissing, detail)
+        Refusal::new(requests::Code::ScopeMissing, detail).into()
     }
 }
 
@@ -120,7 +120,7 @@ pub(crate) async fn check(app: &App, parts: &mut Parts, caller: &Arc<Caller>) ->
                 "the token of `{}` is narrowed to a scope, and this request is about more; use a token without scopes",
                 caller.principal
             );
-            Err(Problem::new(Code::ScopeMissing, detail))
+            Err(Refusal::new(requests::Code::ScopeMissing, detail).into())
         }
     }
 }

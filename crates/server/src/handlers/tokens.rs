@@ -2,8 +2,9 @@
 
 use axum::extract::State;
 use sprag_core::access::token::{SECRET_BYTES, SecretHash, text};
-use sprag_core::access::{NAMES_MAX, Risk, Role, Scopes};
+use sprag_core::access::{NAMES_MAX, Role, Scopes};
 use sprag_core::ids::TokenId;
+use sprag_core::operation::{RISKS, Risk};
 use sprag_core::text::check_name as is_name;
 use sprag_core::time::Timestamp;
 use sprag_engine::requests::{CreateToken, FirstToken, ListTokens, RevokeToken, TokenPlan};
@@ -90,8 +91,7 @@ fn unknown_role(word: &str) -> String {
 }
 
 fn risk(fields: &mut Fields) -> Option<Risk> {
-    let word = fields.word("maxRisk", &["low", "medium", "high", "critical"])?;
-    Risk::ALL.into_iter().find(|risk| risk.word() == word)
+    Risk::from_word(fields.word("maxRisk", &RISKS)?)
 }
 
 fn expires_at(fields: &mut Fields) -> Option<Timestamp> {
@@ -210,6 +210,7 @@ pub(crate) async fn me(State(app): State<App>, caller: Asker, Query(Nothing): Qu
         scopes: caller.scopes.clone(),
         max_risk: caller.max_risk,
         authentication: app.gate.is_on(),
+        demo: app.settings.is_demo,
     }))
 }
 

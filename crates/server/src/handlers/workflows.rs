@@ -6,7 +6,7 @@ use std::str::FromStr;
 use axum::extract::State;
 use serde_json::{Map, Value};
 use sprag_core::access::Caller;
-use sprag_core::ids::WorkflowId;
+use sprag_core::ids::{ExecutionId, WorkflowId};
 use sprag_core::operation::WorkflowStatus;
 use sprag_engine::requests::operations::WorkflowChanged;
 use sprag_engine::requests::{Approve, CancelWorkflow, Reject, Replied, Revoke};
@@ -16,7 +16,7 @@ use sprag_wire as wire;
 
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok};
-use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
 use crate::request::once::{Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
@@ -199,6 +199,18 @@ pub(crate) async fn propose(
     Body(Proposed(body)): Body<Proposed>,
 ) -> Answer {
     let replied = once.engine.operations().propose(Value::Object(body), &once.asker).await;
+    shown(&app, replied).await
+}
+
+/// `POST /v1/executions/{id}/compensate`: the workflow that takes back what a closed execution did.
+pub(crate) async fn compensate(
+    State(app): State<App>,
+    Id(id): Id<ExecutionId>,
+    Query(Nothing): Query<Nothing>,
+    once: Once,
+    Body(NoFields): Body<NoFields>,
+) -> Answer {
+    let replied = once.engine.operations().compensate(id, &once.asker).await;
     shown(&app, replied).await
 }
 

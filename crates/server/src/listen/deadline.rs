@@ -43,6 +43,13 @@ impl Deadline {
         }
     }
 
+    /// The first byte that the peer sends, which stays to be read; none if it sends nothing any more.
+    pub(crate) async fn first_byte(&self) -> io::Result<Option<u8>> {
+        let mut first = [0];
+        let read = self.stream.peek(&mut first).await?;
+        Ok((read > 0).then_some(first[0]))
+    }
+
     /// What became of a write of `length` bytes. One that could not continue breaks off when its time is up.
     fn judge(
         &mut self,

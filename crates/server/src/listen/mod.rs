@@ -9,6 +9,9 @@ pub(crate) mod observe;
 mod options;
 mod seats;
 mod server;
+mod tls;
 
 pub use options::{BODY_BYTES_MAX, Error, Options};
-pub use server::{Reserved, Server};
+pub use server::{Access, Reserved, Server};
+pub use tls::{Clients, Pair, Tls, TlsError, Trust, client_config, is_readable};
+pub(crate) use tls::{Loaded, Look};

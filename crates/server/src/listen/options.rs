@@ -4,6 +4,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::access::auth::Auth;
+use crate::listen::{Tls, TlsError};
+use crate::nodes::NodeClient;
 use crate::streams::STREAMS_MAX;
 
 /// The default limit on the bytes of a request body.
@@ -12,7 +14,7 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 const PORT: u16 = 7400;
 
 /// How a server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Where. Off loopback only with authentication.
     pub listen: SocketAddr,
@@ -26,6 +28,12 @@ pub struct Options {
     pub streams: usize,
     /// How callers are authenticated.
     pub auth: Auth,
+    /// Whether it runs the demo, for `GET /v1/me`.
+    pub is_demo: bool,
+    /// How it encrypts, if it does.
+    pub tls: Option<Tls>,
+    /// The way to other nodes; none if there are no others.
+    pub nodes: Option<NodeClient>,
 }
 
 impl Default for Options {
@@ -37,6 +45,9 @@ impl Default for Options {
             store: "unknown".to_owned(),
             streams: STREAMS_MAX,
             auth: Auth::default(),
+            is_demo: false,
+            tls: None,
+            nodes: None,
         }
     }
 }
@@ -55,8 +66,9 @@ pub enum Error {
     },
     /// Everybody on the way could read the tokens.
     #[error(
-        "`{address}` is not a loopback address, and others could read the tokens of callers on their way; listen on \
-         `127.0.0.1:{}` behind a proxy that encrypts, or trust the network with `plainText = \"accept\"` in `[auth]`",
+        "`{address}` is not a loopback address, and others could read the tokens of callers on their way; name a certificate in \
+         `[listen.tls]`, listen on `127.0.0.1:{}` behind a proxy that encrypts, or trust the network with \
+         `plainText = \"accept\"` in `[auth]`",
         address.port()
     )]
     PlainText {
@@ -77,6 +89,9 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// Certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The socket takes no connections any more.
     #[error("the server cannot accept connections any more")]
     Accept(#[source] io::Error),

@@ -10,14 +10,16 @@
 //! seats. A connection whose answer is made but not written yet counts as idle, so peers that do not read cannot hold all
 //! seats either.
 //!
+//! A connection that is still in its TLS handshake is idle as well. Of these there is a smaller number, and when it is
+//! reached, the one that has been in its handshake longest is closed.
+//!
 //! The rule costs a busy connection two atomic stores a request, and a look at all seats only when the server is full.
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
@@ -44,9 +46,20 @@ pub(crate) struct Seat {
     state: AtomicU64,
     turns: Arc<AtomicU64>,
     leave: Notify,
+    /// Whether the connection is in its TLS handshake.
+    in_handshake: AtomicBool,
 }
 
 impl Seat {
+    /// The connection begins or ends its TLS handshake.
+    pub(crate) fn set_in_handshake(&self, in_handshake: bool) {
+        self.in_handshake.store(in_handshake, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_in_handshake(&self) -> bool {
+        self.in_handshake.load(Ordering::Relaxed)
+    }
+
     /// A request of the connection begins; none if the connection is being closed.
     fn work(self: &Arc<Self>) -> Option<Working> {
         let worked = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
@@ -94,7 +107,13 @@ impl Seats {
             state: AtomicU64::new(self.turns.fetch_add(1, Ordering::Relaxed)),
             turns: Arc::clone(&self.turns),
             leave: Notify::new(),
+            in_handshake: AtomicBool::new(false),
         })
+    }
+
+    /// How many connections are in their handshake.
+    pub(crate) fn handshakes(&self) -> usize {
+        self.taken.values().filter(|seat| seat.is_in_handshake()).count()
     }
 
     /// The connection in a seat is served by a task.
@@ -107,10 +126,10 @@ impl Seats {
         self.taken.remove(&task);
     }
 
-    /// Closes the connection that has been idle longest; says whether there was one.
-    pub(crate) fn make_room(&self) -> bool {
+    /// Closes the connection that has been idle longest of those that may go; says whether there was one.
+    pub(crate) fn make_room(&self, may_go: impl Fn(&Seat) -> bool) -> bool {
         loop {
-            let idle = self.taken.values().filter_map(|seat| {
+            let idle = self.taken.values().filter(|seat| may_go(seat)).filter_map(|seat| {
                 let state = seat.state.load(Ordering::Acquire);
                 (state != BUSY && state != LEAVING).then_some((state, seat))
             });
@@ -136,11 +155,11 @@ pub(crate) struct Seated {
 }
 
 impl Seated {
-    pub(crate) fn new(router: Router, seat: Arc<Seat>, peer: SocketAddr) -> Self {
+    pub(crate) fn new(router: Router, seat: Arc<Seat>, peer: Peer) -> Self {
         Self {
             router: TowerToHyperService::new(router),
             seat,
-            peer: Peer(peer),
+            peer,
         }
     }
 }
@@ -217,23 +236,36 @@ mod tests {
         // The first one says something, and is then the last to have done so.
         drop(all[0].1.work());
         for expected in [1, 2, 0] {
-            assert!(seats.make_room());
+            assert!(seats.make_room(|_| true));
             let (task, seat) = &all[expected];
             assert_eq!(seat.state.load(Ordering::Relaxed), LEAVING, "{expected}");
             seat.left().await;
             seats.give_back(*task);
         }
-        assert!(!seats.make_room());
+        assert!(!seats.make_room(|_| true));
     }
 
     #[tokio::test]
     async fn a_connection_with_a_request_stays() {
         let (seats, all) = taken(2).await;
         let working = all[0].1.work().unwrap();
-        assert!(seats.make_room());
-        assert!(!seats.make_room(), "the other one is busy");
+        assert!(seats.make_room(|_| true));
+        assert!(!seats.make_room(|_| true), "the other one is busy");
         assert!(all[1].1.work().is_none(), "one that must go takes no more requests");
         drop(working);
-        assert!(seats.make_room());
+        assert!(seats.make_room(|_| true));
+    }
+
+    #[tokio::test]
+    async fn the_oldest_handshake_goes_and_nobody_else() {
+        let (seats, all) = taken(4).await;
+        for handshake in [2, 3] {
+            all[handshake].1.set_in_handshake(true);
+        }
+        assert_eq!(seats.handshakes(), 2);
+        all[3].1.set_in_handshake(false);
+        assert!(seats.make_room(Seat::is_in_handshake));
+        assert_eq!(all[2].1.state.load(Ordering::Relaxed), LEAVING);
+        assert!(!seats.make_room(Seat::is_in_handshake), "the others have had theirs");
     }
 }

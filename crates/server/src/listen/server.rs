@@ -1,6 +1,7 @@
 //! The listening side: connections in, one task each, and an end that does not wait for ever.
 //!
-//! Connections ([`crate::listen::seats`]), the time a request's head may take, and the time the last answers have are bounded.
+//! Connections ([`crate::listen::seats`]), the time of a TLS handshake, the time a request's head may take, and the time the last answers
+//! have are bounded.
 
 use std::future::Future;
 use std::io;
@@ -12,23 +13,29 @@ use std::time::Duration;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
 use sprag_core::time::Timestamp;
 use sprag_engine::Handle;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::access::auth::Auth;
+use crate::access::auth::{Auth, Mode};
+use crate::access::gate::Peer;
 use crate::access::guard::Hosts;
+use crate::access::oidc::Oidc;
 use crate::access::refusals;
 use crate::app::{App, Settings, closed};
 use crate::handlers::workers::{self, Cell, Shared, Workers};
 use crate::listen::admission;
 use crate::listen::deadline::Deadline;
 use crate::listen::seats::{Seat, Seated, Seats};
+use crate::listen::tls::{self, HANDSHAKES_MAX, Loaded, Look, Tls};
 use crate::listen::{Error, Options};
 use crate::metrics::HttpMetrics;
+use crate::nodes::NodeClient;
 use crate::routes;
 
 /// Connections beyond those that can be busy at once: when all seats are taken, one is always idle.
@@ -61,25 +68,57 @@ pub struct Server {
     /// What handlers share; a supervisor alone has none.
     app: Option<App>,
     connections_max: usize,
+    tls: Option<Arc<Loaded<ServerConfig>>>,
+    /// What is read again when its files change.
+    files: Vec<Arc<dyn Look>>,
+    oidc: Option<(Arc<Oidc>, Handle)>,
 }
 
 /// An address that is taken: connections wait there until a server runs on it.
 pub struct Reserved {
     listener: TcpListener,
     address: SocketAddr,
+    access: Access,
+}
+
+/// How callers come in, with what it takes read from its files.
+pub struct Access {
+    tls: Option<Arc<Loaded<ServerConfig>>>,
+    oidc: Option<Arc<Oidc>>,
+    asks_certificates: bool,
+}
+
+impl Access {
+    /// As configured, for a server at this address.
+    pub fn check(listen: SocketAddr, auth: &Auth, tls: Option<&Tls>) -> Result<Self, Error> {
+        auth.check(listen, tls)?;
+        let oidc = auth.oidc.as_ref().filter(|_| auth.mode == Mode::Oidc);
+        Ok(Self {
+            tls: tls.map(Tls::load).transpose()?.map(Arc::new),
+            oidc: oidc
+                .map(|options| Oidc::new(options.clone()))
+                .transpose()?
+                .map(Arc::new),
+            asks_certificates: tls.is_some_and(|tls| tls.client_ca.is_some()),
+        })
+    }
 }
 
 impl Reserved {
     /// Takes an address. Must be called inside a runtime.
-    pub fn take(listen: SocketAddr, auth: &Auth) -> Result<Self, Error> {
-        auth.check(listen)?;
+    pub fn take(listen: SocketAddr, auth: &Auth, tls: Option<&Tls>) -> Result<Self, Error> {
+        let access = Access::check(listen, auth, tls)?;
         let failed = |source| Error::Listen {
             address: listen,
             source,
         };
         let listener = listener(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address })
+        Ok(Self {
+            listener,
+            address,
+            access,
+        })
     }
 
     /// Which; the port is the real one if it was left to the system.
@@ -102,7 +141,7 @@ impl Server {
     /// Listens where `options` say. Requests are answered once [`Server::run`] is called.
     #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind(options: Options, engine: Handle) -> Result<Self, Error> {
-        let reserved = Reserved::take(options.listen, &options.auth)?;
+        let reserved = Reserved::take(options.listen, &options.auth, options.tls.as_ref())?;
         Self::on(reserved, options, engine)
     }
 
@@ -115,8 +154,21 @@ impl Server {
             store,
             streams,
             auth,
+            is_demo,
+            tls: _,
+            nodes,
         } = options;
-        let Reserved { listener, address } = reserved;
+        let Reserved {
+            listener,
+            address,
+            access: Access {
+                tls,
+                oidc,
+                asks_certificates,
+            },
+        } = reserved;
+        let of_tls = tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Look>);
+        let files = of_tls.chain(nodes.as_ref().map(NodeClient::files)).collect();
         let (closing, is_closing) = watch::channel(false);
         let settings = Settings {
             hosts: Hosts::new(&hosts)?,
@@ -125,7 +177,12 @@ impl Server {
             is_loopback: address.ip().is_loopback(),
             streams,
             auth,
+            is_demo,
+            oidc: oidc.clone(),
+            asks_certificates,
+            nodes,
         };
+        let oidc = oidc.map(|oidc| (oidc, engine.clone()));
         let app = App::new(engine, settings, is_closing);
         Ok(Self {
             listener,
@@ -136,13 +193,16 @@ impl Server {
             router: routes::router(app),
             closing,
             connections_max: admission::ALL_MAX + streams + SPARE_SEATS,
+            tls,
+            files,
+            oidc,
         })
     }
 
     /// The same for a supervisor alone: there is no engine, and the only routes are those of supervision.
     #[expect(clippy::unused_async, reason = "only inside a runtime can a socket listen")]
     pub async fn bind_supervision(listen: SocketAddr, workers: Workers, now: Timestamp) -> Result<Self, Error> {
-        let Reserved { listener, address } = Reserved::take(listen, &Auth::default())?;
+        let Reserved { listener, address, .. } = Reserved::take(listen, &Auth::default(), None)?;
         let shared = Shared {
             workers: Cell::default(),
             engine: None,
@@ -156,6 +216,9 @@ impl Server {
             router: workers::alone(shared),
             closing: watch::channel(false).0,
             connections_max: admission::ALL_MAX + SPARE_SEATS,
+            tls: None,
+            files: Vec::new(),
+            oidc: None,
         };
         server.supervise(workers);
         Ok(server)
@@ -181,8 +244,15 @@ impl Server {
             metrics,
             connections_max,
             app,
-            ..
+            tls,
+            files,
+            oidc,
+            address: _,
+            workers: _,
         } = self;
+        let mut beside = JoinSet::new();
+        beside.spawn(tls::watch(files));
+        beside.spawn(keep(oidc));
         let refusals = app.map(|app| tokio::spawn(refusals::keep(app)));
         let mut shutdown = pin!(shutdown);
         let mut connections = JoinSet::new();
@@ -202,13 +272,30 @@ impl Server {
                     if connections.len() >= connections_max {
                         close_idle(&seats, 1, &metrics);
                     }
+                    if connections.len() >= HANDSHAKES_MAX && seats.handshakes() >= HANDSHAKES_MAX {
+                        seats.make_room(Seat::is_in_handshake);
+                    }
                     // Answers are small: waiting to fill a packet would only delay them. Without it they come all the same.
                     let _ = stream.set_nodelay(true);
                     let stream = Deadline::new(stream, Arc::clone(&metrics));
                     let seat = seats.seat();
-                    let service = Seated::new(router.clone(), Arc::clone(&seat), peer);
-                    let serving = serve(stream, service, closing.subscribe(), Arc::clone(&seat));
-                    seats.take(connections.spawn(serving).id(), seat);
+                    let guest = Guest {
+                        peer: Peer {
+                            address: peer,
+                            is_certified: false,
+                        },
+                        seat: Arc::clone(&seat),
+                        router: router.clone(),
+                        closing: closing.subscribe(),
+                    };
+                    let task = match &tls {
+                        None => connections.spawn(serve(stream, guest)),
+                        Some(tls) => {
+                            seat.set_in_handshake(true);
+                            connections.spawn(secure(tls.current(), stream, guest))
+                        }
+                    };
+                    seats.take(task.id(), seat);
                 }
                 Wake::Accepted(Err(error)) => {
                     if let Err(error) = bear(error, &seats, &metrics).await {
@@ -238,7 +325,7 @@ fn task_of(ended: Result<(Id, ()), JoinError>) -> Id {
 
 /// Closes the connections that have been idle longest.
 fn close_idle(seats: &Seats, most: usize, metrics: &HttpMetrics) {
-    let closed = (0..most).take_while(|_| seats.make_room()).count();
+    let closed = (0..most).take_while(|_| seats.make_room(|_| true)).count();
     metrics.closed_idle.inc_by(u64::try_from(closed).unwrap_or(u64::MAX));
     tracing::debug!(closed, "no seats left, closed idle connections");
 }
@@ -270,8 +357,48 @@ async fn bear(error: io::Error, seats: &Seats, metrics: &HttpMetrics) -> Result<
     }
 }
 
+/// Keeps what is known of an OpenID provider new, where there is one.
+async fn keep(oidc: Option<(Arc<Oidc>, Handle)>) {
+    if let Some((oidc, engine)) = oidc {
+        oidc.keep(&engine).await;
+    }
+}
+
+/// Who came, and where it goes.
+struct Guest {
+    peer: Peer,
+    seat: Arc<Seat>,
+    router: Router,
+    closing: watch::Receiver<bool>,
+}
+
+/// Serves one connection that must be encrypted first.
+async fn secure(config: Arc<ServerConfig>, stream: Deadline, mut guest: Guest) {
+    let accepted = tokio::select! {
+        biased;
+        accepted = Box::pin(tls::accept(config, stream)) => accepted,
+        () = guest.seat.left() => return,
+        () = closed(guest.closing.clone()) => return,
+    };
+    guest.seat.set_in_handshake(false);
+    match accepted {
+        Ok(stream) => {
+            guest.peer.is_certified = stream.get_ref().1.peer_certificates().is_some();
+            serve(stream, guest).await;
+        }
+        Err(error) => tracing::debug!(%error, peer = %guest.peer.address, "TLS handshake failed"),
+    }
+}
+
 /// Serves one connection until it ends, until it is idle and the server goes down, or until its seat is needed.
-async fn serve(stream: Deadline, service: Seated, closing: watch::Receiver<bool>, seat: Arc<Seat>) {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, guest: Guest) {
+    let Guest {
+        peer,
+        seat,
+        router,
+        closing,
+    } = guest;
+    let service = Seated::new(router, Arc::clone(&seat), peer);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
     builder.max_buf_size(BUFFER_BYTES_MAX);

@@ -13,13 +13,10 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::uri::{Authority, PathAndQuery, Scheme, Uri};
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use sprag_core::access::Caller;
 use sprag_core::ids::{NodeId, Slot};
 use sprag_engine::lane::member::{Place, Whereabouts};
@@ -28,6 +25,7 @@ use sprag_store::ShardId;
 
 use crate::access::gate::FromNode;
 use crate::app::App;
+use crate::nodes::client::{NodeClient, at, shown};
 use crate::nodes::owner::{self, OwnerFor};
 use crate::nodes::peers;
 use crate::nodes::polls::PassedOn;
@@ -39,8 +37,6 @@ use crate::request::once;
 pub(crate) const TOKEN: HeaderName = HeaderName::from_static("sprag-node-token");
 /// For whom a node passes a request on.
 pub(crate) const CALLER: HeaderName = HeaderName::from_static("sprag-node-caller");
-/// How long a connection to another node may take.
-const CONNECT_MAX: Duration = Duration::from_secs(2);
 /// How long another node may take to begin its answer: longer than the longest `?wait`.
 const ANSWER_MAX: Duration = Duration::from_secs(75);
 /// How often it is looked whether the node that was asked still decides on what it was asked.
@@ -64,20 +60,18 @@ const OF_CONNECTIONS: [HeaderName; 6] = [
     header::HOST,
 ];
 
-/// The way to other nodes. Cheap to clone: connections are shared and kept.
+/// Passes requests on to other nodes.
 #[derive(Clone)]
 pub(crate) struct Forwarder {
-    client: Client<HttpConnector, Body>,
+    /// None where there are no other nodes.
+    client: Option<NodeClient>,
     drawn: Arc<AtomicU64>,
 }
 
 impl Forwarder {
-    pub(crate) fn new() -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT_MAX));
-        connector.set_nodelay(true);
+    pub(crate) fn new(client: Option<NodeClient>) -> Self {
         Self {
-            client: Client::builder(TokioExecutor::new()).build(connector),
+            client,
             drawn: Arc::default(),
         }
     }
@@ -99,28 +93,14 @@ impl Forwarder {
         token: &str,
         (parts, body): (&Parts, Bytes),
     ) -> Result<Response, String> {
+        let client = self.client.as_ref().ok_or("this server has no way to other nodes")?;
         let request = addressed(advertise, token, parts, body)?;
-        let answer = tokio::time::timeout(ANSWER_MAX, self.client.request(request)).await;
-        let answer = answer.map_err(|_| "it did not answer in time".to_owned())?;
-        let answer = answer.map_err(|error| error.to_string())?;
+        let answer = tokio::time::timeout(ANSWER_MAX, client.send(request)).await;
+        let answer = answer.map_err(|_| "it did not answer in time".to_owned())??;
         let (mut head, body) = answer.into_parts();
         without_connection(&mut head.headers);
         Ok(Response::from_parts(head, Body::new(body)))
     }
-}
-
-/// A path at another node.
-pub(crate) fn at(advertise: &str, path: PathAndQuery) -> Result<Uri, String> {
-    let not_there = || format!("`{advertise}` is not the address of a node");
-    let base: Uri = advertise.parse().map_err(|_| not_there())?;
-    let authority: Authority = base.authority().cloned().ok_or_else(not_there)?;
-    let uri = Uri::builder().scheme(Scheme::HTTP).authority(authority);
-    uri.path_and_query(path).build().map_err(|_| not_there())
-}
-
-/// What a node shows another.
-pub(crate) fn shown(token: &str) -> Result<HeaderValue, String> {
-    HeaderValue::from_str(token).map_err(|_| "the nodes' token is not valid in a header".to_owned())
 }
 
 /// The same request, for another node.

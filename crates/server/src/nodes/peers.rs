@@ -11,9 +11,6 @@ use axum::extract::Request;
 use axum::http::uri::{PathAndQuery, Uri};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sprag_core::action::BoxFuture;
@@ -21,7 +18,8 @@ use sprag_engine::limits::Peers;
 use sprag_wire::{LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
 
 use crate::app::App;
-use crate::nodes::forward::{TOKEN, at, shown};
+use crate::nodes::client::{NodeClient, at, shown};
+use crate::nodes::forward::TOKEN;
 use crate::problem::Problem;
 use crate::request::body::whole;
 
@@ -38,18 +36,10 @@ pub(crate) const BODY_MAX: usize = 1 << 21;
 const LIMITS_MAX: Duration = Duration::from_millis(1_800);
 /// How long a node may take to deal with letters: the job asks again a little later.
 const LETTERS_MAX: Duration = Duration::from_secs(10);
-/// How long a connection to another node may take.
-const CONNECT_MAX: Duration = Duration::from_millis(1_800);
 
-/// The way to other nodes. Connections are kept.
+/// What the engine says to other nodes, over HTTP.
 pub struct HttpPeers {
-    client: Client<HttpConnector, Body>,
-}
-
-impl Default for HttpPeers {
-    fn default() -> Self {
-        Self::new()
-    }
+    client: NodeClient,
 }
 
 /// Who is asked, and where.
@@ -61,14 +51,9 @@ struct Whom<'a> {
 }
 
 impl HttpPeers {
-    /// Nothing is connected before it is needed.
-    pub fn new() -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT_MAX));
-        connector.set_nodelay(true);
-        Self {
-            client: Client::builder(TokioExecutor::new()).build(connector),
-        }
+    /// By way of this client.
+    pub fn new(client: NodeClient) -> Self {
+        Self { client }
     }
 
     async fn ask<T: DeserializeOwned>(
@@ -84,7 +69,7 @@ impl HttpPeers {
     }
 
     async fn exchange<T: DeserializeOwned>(&self, request: Request) -> Result<T, String> {
-        let answer = self.client.request(request).await.map_err(|error| error.to_string())?;
+        let answer = self.client.send(request).await?;
         let status = answer.status();
         let body = to_bytes(Body::new(answer.into_body()), BODY_MAX).await;
         let body = body.map_err(|error| error.to_string())?;

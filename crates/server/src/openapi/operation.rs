@@ -444,7 +444,7 @@ impl Operation {
             whole = whole.refuses([requests::Code::RoleMissing]);
         }
         if rule.needs_token() && method != "get" {
-            whole = whole.refuses([Code::ScopeMissing]);
+            whole = whole.refuses([requests::Code::ScopeMissing]);
         }
         whole.refusals.sort_unstable();
         whole.refusals.dedup();

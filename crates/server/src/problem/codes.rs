@@ -29,6 +29,8 @@ sprag_engine::codes! {
     IdempotencyKeyInvalid = "idempotency-key-invalid";
     /// The server failed: a bug.
     InternalError = "internal-error";
+    /// The OpenID provider cannot be asked for its keys.
+    IssuerUnreachable = "issuer-unreachable";
     /// What a reader says it has seen last is not an event of the stream.
     LastEventIdInvalid = "last-event-id-invalid";
     /// The body has a media type that the route does not take.
@@ -61,8 +63,6 @@ sprag_engine::codes! {
     SupervisorStopped = "supervisor-stopped";
     /// The simulation says more, or takes longer, than it may.
     SimulationTooLarge = "simulation-too-large";
-    /// The scope of the token does not cover what the request is about.
-    ScopeMissing = "scope-missing";
     /// The token is not one of this server's, or no longer.
     TokenInvalid = "token-invalid";
     /// The request carries no token.

@@ -171,7 +171,7 @@ impl IntoResponse for Problem {
         if retryable {
             response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
         }
-        if code == Code::ScopeMissing.text() {
+        if code == requests::Code::ScopeMissing.text() {
             response.extensions_mut().insert(Denied(code));
         }
         if elsewhere.is_some() || code == requests::Code::ShardMoved.text() {

@@ -20,6 +20,15 @@ pub(crate) fn shown(text: &str) -> String {
     shown
 }
 
+/// The innermost reason of an error: the outer ones say only that something failed.
+pub(crate) fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(inner) = innermost.source() {
+        innermost = inner;
+    }
+    innermost.to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

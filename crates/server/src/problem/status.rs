@@ -26,7 +26,7 @@ impl HttpStatus for requests::Code {
             | Self::LimitUnknown
             | Self::WorkflowUnknown
             | Self::OperationUnknown => 404,
-            Self::SelfApproval | Self::RoleMissing => 403,
+            Self::SelfApproval | Self::RoleMissing | Self::ScopeMissing => 403,
             Self::AttemptSuperseded
             | Self::KeyInUse
             | Self::ExecutionClosed
@@ -77,7 +77,7 @@ impl HttpStatus for Code {
             | Self::QueryInvalid
             | Self::ReasonInvalid => 400,
             Self::SignatureInvalid | Self::TokenInvalid | Self::TokenMissing => 401,
-            Self::HookUnverified | Self::OriginRefused | Self::ScopeMissing => 403,
+            Self::HookUnverified | Self::OriginRefused => 403,
             Self::DeadLetterUnknown | Self::RouteUnknown | Self::SupervisionOff | Self::WorkerUnknown => 404,
             Self::MethodNotAllowed => 405,
             Self::BodyTimeout => 408,
@@ -88,7 +88,7 @@ impl HttpStatus for Code {
             Self::BodyInvalid | Self::HookUnmapped | Self::ServicesInvalid | Self::SimulationTooLarge => 422,
             Self::RateLimited => 429,
             Self::InternalError => 500,
-            Self::NotReady | Self::SupervisorStopped | Self::TooManyStreams => 503,
+            Self::IssuerUnreachable | Self::NotReady | Self::SupervisorStopped | Self::TooManyStreams => 503,
         }
     }
 }

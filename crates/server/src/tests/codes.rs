@@ -12,7 +12,7 @@ use crate::Code;
 use crate::problem::HttpStatus as _;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 52] = [
+const ELSEWHERE: [(&str, &str); 53] = [
     ("approval-expired", "the engine's tests of operations"),
     ("approval-missing", "the engine's tests of operations"),
     ("operation-unknown", "operations"),
@@ -59,6 +59,7 @@ const ELSEWHERE: [(&str, &str); 52] = [
     ("supervision-off", "workers"),
     ("supervisor-stopped", "workers"),
     ("switches-full", "the engine's tests of switches"),
+    ("issuer-unreachable", "access/oidc/tests"),
     ("token-invalid", "access"),
     ("token-missing", "access"),
     ("tokens-full", "the engine's tests of tokens"),

@@ -140,6 +140,10 @@ async fn panicking(world: &World) -> std::net::SocketAddr {
         is_loopback: true,
         streams: 1,
         auth: crate::Auth::default(),
+        is_demo: false,
+        oidc: None,
+        asks_certificates: false,
+        nodes: None,
     };
     let (_, closing) = watch::channel(false);
     let app = App::new(world.handle.clone(), settings, closing);

@@ -14,7 +14,7 @@ use sprag_store::Memory;
 
 use super::streams::Stream;
 use super::world::{ORDER, Plan, World, engine};
-use crate::{Auth, HttpPeers, Options, first_token};
+use crate::{Auth, HttpPeers, NodeClient, Options, PlainText, Trust, first_token};
 
 /// Before nodes that do not find each other count as lost.
 pub(super) const GUARD: Duration = Duration::from_mins(1);
@@ -50,6 +50,7 @@ impl Shared {
             patience_millis: 1_500,
             ..member::Options::new(id, format!("http://{listen}"), "test", format!("token-{number}"))
         };
+        let client = NodeClient::new(&Trust::default(), PlainText::Refused).unwrap();
         let nodes = Box::new(self.memory.nodes(Arc::clone(&self.clock)));
         let builder = engine(Box::new(self.memory.clone()), Arc::new(self.memory.clone()));
         let plan = Plan::default();
@@ -57,11 +58,12 @@ impl Shared {
             options: Options {
                 listen,
                 auth,
+                nodes: Some(client.clone()),
                 ..plan.options
             },
             ..plan
         };
-        let builder = builder.member(options, nodes).peers(Arc::new(HttpPeers::new()));
+        let builder = builder.member(options, nodes).peers(Arc::new(HttpPeers::new(client)));
         World::before(builder, plan, tempfile::tempdir().unwrap()).await
     }
 }

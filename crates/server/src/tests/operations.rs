@@ -158,3 +158,163 @@ async fn a_flood_of_proposals_is_refused() {
         .expect(200);
     assert_eq!(rest["data"].as_array().unwrap().len(), 5);
 }
+
+/// A machine whose actions people must approve, with what takes them back.
+const TRIP: &str = "
+id: trip
+initial: booking
+states:
+  booking: { on: { done.book: paying } }
+  paying: { on: { done.pay: waiting } }
+  waiting: { on: { GO: gone } }
+  gone: { type: final }
+actions:
+  - { actionId: book, type: log_message, triggerState: booking, compensate: release, config: { message: booked } }
+  - { actionId: pay, type: log_message, triggerState: paying, requiresApproval: true, compensate: refund,
+      config: { message: 'paid for {{execution.id}}' } }
+  - { actionId: release, type: log_message, config: { message: 'release after {{event.type}}' } }
+  - { actionId: refund, type: log_message, riskLevel: high, config: { message: refund } }
+";
+
+/// A trip that waits for the approval of its payment, and the workflow of that.
+async fn trip(world: &World) -> (String, Value) {
+    world.apply(TRIP).await.expect(201);
+    let execution = world.begin("trip").await;
+    let action = world
+        .action(&execution, |action| action["waiting"]["for"] == "approval")
+        .await;
+    let waiting = world.get("/v1/approvals").await.expect(200);
+    let workflow = waiting["data"][0].clone();
+    assert_eq!(action["waiting"]["object"], workflow["id"]);
+    (execution, workflow)
+}
+
+async fn approve(world: &World, workflow: &Value) {
+    let path = format!("/v1/workflows/{}/approve", workflow["id"].as_str().unwrap());
+    world
+        .post(&path, &json!({"digest": workflow["digest"]}))
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn an_action_of_a_machine_waits_for_approval_like_a_step() {
+    let world = world().await;
+    let (execution, workflow) = trip(&world).await;
+    let shown = world.get(&format!("/v1/executions/{execution}")).await.expect(200);
+    assert_eq!(shown["waiting"]["for"], "approval", "{shown:#}");
+    let explained = world
+        .get(&format!("/v1/executions/{execution}/explain"))
+        .await
+        .expect(200);
+    assert_eq!(explained["waiting"]["object"], workflow["id"]);
+    assert_eq!(
+        (&workflow["name"], &workflow["proposer"], &workflow["executionId"]),
+        (&json!("trip/pay"), &json!("machine:trip"), &json!(execution))
+    );
+    assert_eq!(workflow["steps"][0]["waiting"]["for"], "approval");
+    let path = format!("/v1/workflows/{}/plan", workflow["id"].as_str().unwrap());
+    let plan = world.get(&path).await.expect(200);
+    let config = &plan["plan"]["steps"][0]["action"]["config"];
+    assert_eq!(config["message"], format!("paid for {execution}"));
+    assert_eq!(plan["lastRun"], Value::Null);
+    approve(&world, &workflow).await;
+    world
+        .action(&execution, |action| {
+            action["actionId"] == "pay" && action["status"] == "succeeded"
+        })
+        .await;
+    until(&world, workflow["id"].as_str().unwrap(), "completed").await;
+    // The next one of this name is compared with this run.
+    let (_, next) = trip_again(&world).await;
+    let path = format!("/v1/workflows/{}/plan", next["id"].as_str().unwrap());
+    let plan = world.get(&path).await.expect(200);
+    assert_eq!(plan["lastRun"], workflow["id"]);
+    let changed: Vec<&str> = plan["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|change| change["path"].as_str())
+        .collect();
+    assert!(changed.contains(&"/steps/pay/action/config/message"), "{changed:?}");
+}
+
+async fn trip_again(world: &World) -> (String, Value) {
+    let execution = world.begin("trip").await;
+    world
+        .action(&execution, |action| action["waiting"]["for"] == "approval")
+        .await;
+    let waiting = world.get("/v1/approvals").await.expect(200);
+    (execution, waiting["data"][0].clone())
+}
+
+#[tokio::test]
+async fn what_an_execution_did_is_taken_back_once_and_the_latest_first() {
+    let world = world().await;
+    let (execution, workflow) = trip(&world).await;
+    let path = format!("/v1/executions/{execution}/compensate");
+    world.command(&path).await.problem("status-conflict");
+    approve(&world, &workflow).await;
+    world
+        .action(&execution, |action| {
+            action["actionId"] == "pay" && action["status"] == "succeeded"
+        })
+        .await;
+    world
+        .command(&format!("/v1/executions/{execution}/cancel"))
+        .await
+        .expect(200);
+    let why = [("Sprag-Reason", "the customer withdrew")];
+    let made = world.send("POST", &path, &why, b"").await.expect(201);
+    assert_eq!(
+        (&made["reason"], &made["proposer"]),
+        (&json!("the customer withdrew"), &json!("local"))
+    );
+    let steps: Vec<&str> = made["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|step| step["name"].as_str())
+        .collect();
+    assert_eq!(steps, ["refund", "release"], "the latest effect first");
+    assert_eq!(made["steps"][1]["dependsOn"], json!(["refund"]));
+    assert_eq!(
+        made["status"], "awaiting_approval",
+        "what takes back has a risk of its own"
+    );
+    let again = world.send("POST", &path, &why, b"").await.expect(200);
+    assert_eq!(again["id"], made["id"], "one workflow, however often it is asked for");
+    let id = made["id"].as_str().unwrap();
+    world
+        .post(&format!("/v1/workflows/{id}/reject"), &json!({"comment": "not yet"}))
+        .await
+        .expect(200);
+    let made = world.send("POST", &path, &why, b"").await.expect(201);
+    assert_ne!(made["id"].as_str().unwrap(), id, "a rejected one took nothing back");
+}
+
+#[tokio::test]
+async fn compensations_of_low_risk_run_at_once_and_nothing_is_taken_back_twice() {
+    let world = world().await;
+    let text = TRIP
+        .replace("requiresApproval: true, ", "")
+        .replace("riskLevel: high, ", "");
+    world.apply(&text).await.expect(201);
+    let execution = world.begin("trip").await;
+    world
+        .action(&execution, |action| {
+            action["actionId"] == "pay" && action["status"] == "succeeded"
+        })
+        .await;
+    let path = format!("/v1/executions/{execution}/compensate");
+    world.command(&path).await.problem("status-conflict");
+    world
+        .command(&format!("/v1/executions/{execution}/cancel"))
+        .await
+        .expect(200);
+    let made = world.command(&path).await.expect(201);
+    let done = until(&world, made["id"].as_str().unwrap(), "completed").await;
+    assert_eq!(done["steps"][0]["status"], "succeeded");
+    let problem = world.command(&path).await.problem("status-conflict");
+    assert!(problem["detail"].as_str().unwrap().contains("no effect"), "{problem}");
+}

@@ -13,7 +13,8 @@ use tokio::sync::{Notify, mpsc};
 use super::world::World;
 use crate::access::guard::Hosts;
 use crate::app::{App, Settings};
-use crate::nodes::polls;
+use crate::nodes::{NodeClient, polls};
+use crate::{PlainText, Trust};
 
 /// A node that answers a poll when it is told to, and tells which attempts it is given back.
 #[derive(Clone)]
@@ -77,5 +78,9 @@ fn settings() -> Settings {
         is_loopback: true,
         streams: 1,
         auth: crate::Auth::default(),
+        is_demo: false,
+        oidc: None,
+        asks_certificates: false,
+        nodes: Some(NodeClient::new(&Trust::default(), PlainText::Refused).unwrap()),
     }
 }

@@ -316,6 +316,25 @@ impl Walk {
             .await;
         let release = format!("/v1/kill-switches/{}/release", switch["id"].as_str().unwrap());
         self.world.command(&release).await.expect(200);
+        self.compensate().await;
+    }
+
+    async fn compensate(&mut self) {
+        let machine = json!({
+            "id": "undone", "initial": "a", "states": {"a": {}},
+            "actions": [
+                {"actionId": "do", "type": "noop", "triggerState": "a", "compensate": "undo"},
+                {"actionId": "undo", "type": "noop", "riskLevel": "high"},
+            ],
+        });
+        self.world.post("/v1/machines", &machine).await.expect(201);
+        let execution = self.world.begin("undone").await;
+        self.world
+            .action(&execution, |action| action["status"] == "succeeded")
+            .await;
+        let cancel = format!("/v1/executions/{execution}/cancel");
+        self.world.command(&cancel).await.expect(200);
+        self.once("/v1/executions/{id}/compensate", &execution, json!({})).await;
     }
 
     /// The token itself is shown once, so the repeated answer lacks it.

@@ -98,6 +98,12 @@ impl Model {
                 ..ActionQuery::default()
             })
         });
+        for (id, known) in &self.plans {
+            let stored = memory.plan(*id).ok().flatten();
+            ensure(stored.as_ref() == Some(&known.row), Invariant::AcknowledgedKept, || {
+                format!("{id} is stored otherwise than committed")
+            })?;
+        }
         let is_known = |row: &Action| self.actions.get(&row.id).is_some_and(|known| known.row == *row);
         let is_same = actions.len() == self.actions.len() && actions.iter().all(is_known);
         ensure(is_same, Invariant::AcknowledgedKept, || {

@@ -33,6 +33,7 @@ impl Model {
         ensure(!self.actions.contains_key(&id), Invariant::ExactlyOnce, || {
             format!("{id} was created twice")
         })?;
+        self.check_triggered_once(action)?;
         commit.before.insert(id, None);
         let known = if action.body.skipped == Some(SkipReason::Overlap) {
             commit.overlapped.push(id);

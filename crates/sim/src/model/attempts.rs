@@ -64,6 +64,7 @@ impl Model {
         ensure(follows, Invariant::EffectsAccounted, || {
             format!("{id}: repeated after {last:?}")
         })?;
+        self.check_step(new, begun)?;
         self.check_lease(new, begun)?;
         self.check_begin((old, last), new, now)?;
         let execution = self.executions.get(&new.origin.execution).map(|known| known.status);

@@ -143,7 +143,8 @@ impl Model {
             }
             Mutation::UpdateExecution { execution, variables } => self.read_execution(commit, execution, *variables),
             Mutation::AppendHistory(row) => self.read_history(commit, row),
-            // Actions are read last, and answers are compared by their keys. No client makes jobs or plans.
+            Mutation::PutPlan(row) => self.read_plan(row),
+            // Actions are read last, and answers are compared by their keys. No client makes jobs.
             Mutation::InsertAction(_)
             | Mutation::UpdateAction(_)
             | Mutation::PutIdempotency(_)
@@ -155,7 +156,6 @@ impl Model {
             | Mutation::DeleteJob(_)
             | Mutation::InsertAudit(_)
             | Mutation::InsertCatalogVersion(_)
-            | Mutation::PutPlan(_)
             | Mutation::ExpectNewest { .. } => Ok(()),
             Mutation::PutTimer(timer) => {
                 let known = self.touch(commit, timer.key.execution)?;
@@ -202,7 +202,7 @@ impl Model {
 
     fn read_version(&mut self, row: &records::MachineVersion) -> Checked {
         let expected = self.newest(&row.machine).unwrap_or(0) + 1;
-        let Some(machine) = machines::by_digest(&row.digest) else {
+        let Some(machine) = machines::by_digest(&row.digest).or_else(|| machines::of_plan(row)) else {
             return Err(Violation::new(
                 Invariant::AcknowledgedKept,
                 format!("nobody applied `{}` so", row.machine),
@@ -303,6 +303,7 @@ impl Model {
             known.check_timers(id)?;
             self.check_behind(id)?;
         }
+        self.check_steps(&commit.begun)?;
         self.check_overlaps(commit)?;
         self.check_exits(commit)?;
         self.check_limits(commit)

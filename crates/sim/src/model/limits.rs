@@ -133,6 +133,7 @@ impl Model {
             let line = begun.action.line();
             let is_passed = |known: &KnownAction| {
                 self.is_waiting_in_line(known)
+                    && self.may_pass(&known.action, commit.around.now)
                     && known.limits == begun.limits
                     && place(&known.action) < place(&begun.action)
                     && known.action.line() == line

@@ -12,6 +12,7 @@ mod exits;
 mod history;
 mod known;
 mod limits;
+mod plans;
 mod policy;
 mod rest;
 
@@ -19,8 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sprag_core::action::Outcome;
-use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot};
+use sprag_core::ids::{ActionId, AttemptId, ExecutionId, Slot, WorkflowId};
 use sprag_core::machine::Machine;
+use sprag_core::operation::approval::Policy;
 use sprag_core::time::Timestamp;
 use sprag_engine::queue::Caps;
 use sprag_store::Fence;
@@ -30,6 +32,7 @@ use sprag_store::traits::shard_of;
 pub(crate) use self::acknowledged::{Acknowledged, Message};
 pub(crate) use self::known::{KnownAction, KnownExecution};
 use self::limits::Pace;
+use self::plans::KnownPlan;
 
 /// Everything that was committed, and what is known beside it.
 #[derive(Debug)]
@@ -40,6 +43,10 @@ pub(crate) struct Model {
     pub executions: BTreeMap<ExecutionId, KnownExecution>,
     /// Every action.
     pub actions: BTreeMap<ActionId, KnownAction>,
+    /// Every plan.
+    pub plans: BTreeMap<WorkflowId, KnownPlan>,
+    /// By which people approve.
+    pub policy: Policy,
     /// What people asked for: only then may some moves happen.
     pub asked: OperatorRequests,
     caps: Caps,
@@ -71,6 +78,8 @@ pub(crate) struct OperatorRequests {
     pub archive: BTreeSet<ActionId>,
     /// Actions to end.
     pub cancel: BTreeSet<ActionId>,
+    /// Plans to approve, with who approved.
+    pub approve: BTreeSet<(WorkflowId, String)>,
 }
 
 /// What the world knows at the time of a commit.
@@ -95,6 +104,8 @@ impl Model {
             versions: BTreeMap::new(),
             executions: BTreeMap::new(),
             actions: BTreeMap::new(),
+            plans: BTreeMap::new(),
+            policy: Policy::default(),
             asked: OperatorRequests::default(),
             caps,
             paces: BTreeMap::new(),

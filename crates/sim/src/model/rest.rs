@@ -54,7 +54,7 @@ impl Model {
         if self.is_closing {
             return Ok(());
         }
-        match self.startable(left_alone) {
+        match self.startable(now, left_alone) {
             Some((id, known)) => {
                 let detail = format!("the lane sleeps and {} could start", named(*id, known));
                 Err(Violation::new(Invariant::Settles, detail))
@@ -64,7 +64,7 @@ impl Model {
     }
 
     /// A queued action that lacks nothing.
-    fn startable(&self, left_alone: &BTreeSet<ExecutionId>) -> Option<(&ActionId, &KnownAction)> {
+    fn startable(&self, now: Timestamp, left_alone: &BTreeSet<ExecutionId>) -> Option<(&ActionId, &KnownAction)> {
         let running: Vec<&KnownAction> = self
             .actions
             .values()
@@ -85,6 +85,7 @@ impl Model {
                 && action.body.destination.is_none()
                 && action.body.runner.is_none()
                 && known.crashes < super::limits::SUSPECT_AFTER
+                && self.may_pass(action, now)
                 && running.iter().filter(|other| other.action.kind == action.kind).count() < cap
                 && known.limits.iter().all(|limit| has_room(limit, &running))
                 && self.is_alike_in_line(known)

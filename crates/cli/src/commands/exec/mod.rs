@@ -45,6 +45,15 @@ pub(crate) enum Command {
     /// Cancel an execution and its open actions
     #[command(after_help = "Examples:\n  sprag exec cancel order/118", mut_arg("id", of_execution))]
     Cancel(Changed),
+    /// Take back what a closed execution did
+    ///
+    /// The compensations of its actions become a workflow, that of the latest
+    /// effect first. It waits for approval if one of them needs it.
+    #[command(
+        after_help = "Examples:\n  sprag exec compensate order/118 --reason \"the customer withdrew\"",
+        mut_arg("id", of_execution)
+    )]
+    Compensate(Changed),
     /// Pause an execution: messages wait, no action starts
     #[command(after_help = "Examples:\n  sprag exec pause order/118", mut_arg("id", of_execution))]
     Pause(Changed),
@@ -72,6 +81,7 @@ impl Command {
             Self::Watch(arguments) => watch::run(&arguments, output).await,
             Self::Explain(one) => explain::run(&one, output).await,
             Self::Cancel(one) => one.ask(EXECUTIONS, "cancel", output, output::execution).await,
+            Self::Compensate(one) => one.ask(EXECUTIONS, "compensate", output, output::workflow).await,
             Self::Pause(one) => one.ask(EXECUTIONS, "pause", output, output::execution).await,
             Self::Resume(one) => one.ask(EXECUTIONS, "resume", output, output::execution).await,
             Self::Migrate(arguments) => migrate::run(&arguments, output).await,

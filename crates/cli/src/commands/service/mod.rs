@@ -10,7 +10,7 @@ mod sentences;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::client::{Client, Remote};
+use crate::client::{Certificates, Client, Remote};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
@@ -69,7 +69,7 @@ impl Command {
 pub(crate) struct Supervisor {
     /// The server.
     #[arg(
-        help = "Server [default: SPRAG_SERVER, else port 7401 or 7400]",
+        help = "Server\n[default: SPRAG_SERVER, else port 7401 or 7400]",
         long,
         env = "SPRAG_SERVER",
         hide_env = true,
@@ -80,12 +80,14 @@ pub(crate) struct Supervisor {
     /// The token to show it
     #[arg(long, env = "SPRAG_TOKEN", hide_env_values = true, hide = true)]
     token: Option<String>,
+    #[command(flatten)]
+    certificates: Certificates,
 }
 
 impl Supervisor {
     fn client(&self) -> Result<Client, Failure> {
         let server = self.server.clone().unwrap_or_else(found);
-        let remote = Remote::at(server, self.token.clone());
+        let remote = Remote::at(server, self.token.clone(), self.certificates.clone());
         Ok(remote
             .client()?
             .started_with("`sprag supervise FILE` or `sprag up --services FILE`"))

@@ -49,6 +49,7 @@ impl Delivery {
             registry,
             secrets,
             options,
+            client: None,
         };
         Ok(Some(Self { alerts, parts }))
     }

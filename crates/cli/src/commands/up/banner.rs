@@ -1,6 +1,5 @@
 //! What a server says when it is ready.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::json;
@@ -16,13 +15,7 @@ const EXAMPLE: &str = "examples/order-payment/machine.yaml";
 
 /// Says where the server is and what to try next: to people on a terminal, as log lines otherwise, and as data to
 /// callers that asked for JSON.
-pub(super) fn show(
-    address: SocketAddr,
-    store: &StoreAddress,
-    demo: Option<&Demo>,
-    output: Output,
-) -> anyhow::Result<()> {
-    let url = format!("http://{address}");
+pub(super) fn show(url: &str, store: &StoreAddress, demo: Option<&Demo>, output: Output) -> anyhow::Result<()> {
     let store = store.to_string();
     if output == Output::Json {
         output::data(&json!({"address": url, "store": store}).to_string())?;

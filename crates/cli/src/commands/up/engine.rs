@@ -9,7 +9,7 @@ use sprag_engine::lane::member;
 use sprag_engine::{Engine, Options, Requirements, SecretSource};
 use sprag_runners::Registry;
 use sprag_runners::secrets::{SecretError, Secrets};
-use sprag_server::HttpPeers;
+use sprag_server::{HttpPeers, NodeClient};
 
 use super::store::Opened;
 use crate::failure::{Exit, Failure};
@@ -24,6 +24,8 @@ pub(in crate::commands) struct Parts {
     pub(in crate::commands) registry: Registry,
     pub(in crate::commands) secrets: Arc<Secrets>,
     pub(in crate::commands) options: Options,
+    /// The way to other nodes.
+    pub(in crate::commands) client: Option<NodeClient>,
 }
 
 /// Starts the engine on this runtime.
@@ -35,6 +37,7 @@ pub(in crate::commands) fn start(parts: Parts) -> Result<Engine, Failure> {
         registry,
         secrets,
         options,
+        client,
     } = parts;
     let id = NodeId::compose(store.clock.now(), Slot::default(), entropy());
     let requirements = Requirements {
@@ -49,7 +52,10 @@ pub(in crate::commands) fn start(parts: Parts) -> Result<Engine, Failure> {
         Some(nodes) => {
             let mut options = member::Options::new(id, advertise, env!("CARGO_PKG_VERSION"), token());
             options.place = place;
-            builder.member(options, nodes).peers(Arc::new(HttpPeers::new()))
+            let builder = builder.member(options, nodes);
+            client.into_iter().fold(builder, |builder, client| {
+                builder.peers(Arc::new(HttpPeers::new(client)))
+            })
         }
         None => builder,
     };

@@ -27,7 +27,7 @@ use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::{Engine, Handle};
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
-use sprag_server::{Error as ServerError, Reserved, Server};
+use sprag_server::{Access, Error as ServerError, NodeClient, Reserved, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -37,7 +37,7 @@ pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
 use crate::commands::supervise::{self, Alarms, ServicesSource};
-use crate::config::{Advertise, Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
+use crate::config::{Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 use crate::privacy;
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     /// Address for other nodes [default: as --listen]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// Authentication: off or token [default: off]
+    /// Authentication: off, token or oidc{n}[default: off]
     #[arg(long, value_name = "MODE")]
     auth: Option<String>,
     /// Write the first admin token to this file,{n}not to the terminal
@@ -133,11 +133,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let services = services.as_deref().map(|file| supervise::load(file, services_state));
     let services = services.transpose()?;
     if *check {
-        let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
-        let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
-        compile_alerts(&settings.alerts, &Known(registry))?;
-        output::note("the configuration is valid");
-        return Ok(Exit::Done);
+        return judge(&settings);
     }
     if *demo {
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
@@ -151,7 +147,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         .build()?;
     // Before the store: a server that cannot listen leaves no new file behind.
     let reserved = runtime
-        .block_on(async { Reserved::take(settings.listen, &settings.auth) })
+        .block_on(async { Reserved::take(settings.listen, &settings.auth, settings.tls.as_ref()) })
         .map_err(not_listening)?;
     let store = store::open(&settings.store, settings.shards)?;
     if let Some(path) = settings.store.file() {
@@ -165,6 +161,17 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     // Tasks that are still there end with their next pause; the watchdog ends those that never pause.
     runtime.shutdown_timeout(RUNTIME_END);
     end
+}
+
+/// Checks what the settings say about files, secrets and alerts, without a server.
+fn judge(settings: &Settings) -> anyhow::Result<Exit> {
+    Access::check(settings.listen, &settings.auth, settings.tls.as_ref()).map_err(not_listening)?;
+    NodeClient::new(&settings.nodes, settings.auth.plain_text).map_err(not_listening)?;
+    let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
+    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
+    compile_alerts(&settings.alerts, &Known(registry))?;
+    output::note("the configuration is valid");
+    Ok(Exit::Done)
 }
 
 /// Threads that serve requests and run actions: half of the processors. The other half is for whom they all wait: the lane, the
@@ -233,14 +240,15 @@ async fn serve(
     purposed: Purposed,
     output: Output,
 ) -> anyhow::Result<Exit> {
+    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    let (advertise, hosts) = addressed(&settings, scheme, reserved.address());
+    let client = store.nodes.as_ref();
+    let client = client.map(|_| NodeClient::new(&settings.nodes, settings.auth.plain_text));
+    let client = client.transpose().map_err(not_listening)?;
+    let http = served(&settings, purposed.purpose, hosts, client.clone());
     let Settings {
         store: address,
-        listen,
-        hosts,
         auth,
-        advertise,
-        shards: _,
-        body_bytes,
         runners,
         secrets,
         engine: mut options,
@@ -248,10 +256,10 @@ async fn serve(
         heads,
         telemetry,
         digest,
+        ..
     } = settings;
     // From here on a signal is a request, not the end of the process.
     let signals = Signals::listen()?;
-    let (advertise, hosts) = addressed(advertise, hosts, reserved.address());
     let clock = Arc::clone(&store.clock);
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
@@ -266,25 +274,19 @@ async fn serve(
         registry,
         secrets,
         options,
+        client: client.clone(),
     };
     let engine = engine::start(parts)?;
-    let options = sprag_server::Options {
-        listen,
-        hosts,
-        body_bytes,
-        store: address.kind().to_owned(),
-        streams: sprag_server::STREAMS_MAX,
-        auth: auth.clone(),
-    };
-    let server = Server::on(reserved, options, engine.handle()).map_err(not_listening)?;
+    let server = Server::on(reserved, http, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
     accompany(clock, heads, digest, engine.handle());
     let demo = demo(purposed.purpose, &engine, server.address()).await?;
-    banner::show(server.address(), &address, demo.as_ref(), output)?;
+    let url = format!("{scheme}://{}", server.address());
+    banner::show(&url, &address, demo.as_ref(), output)?;
     let (stop, stopped) = oneshot::channel::<()>();
     // Dropping the sender means the same.
     let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
-    reach::begin(&engine.handle());
+    reach::begin(&engine.handle(), client);
     tokio::spawn(admin::begin(auth.mode, engine.handle(), purposed.admin_token_file));
     let mut running = Running {
         engine,
@@ -320,20 +322,42 @@ fn export(
 }
 
 /// Where other nodes reach this one, and the names it answers to: that of its own address among them.
-fn addressed(advertise: Option<Advertise>, mut hosts: Vec<String>, listens: SocketAddr) -> (String, Vec<String>) {
-    let Some(advertise) = advertise else {
-        return (format!("http://{listens}"), hosts);
+fn addressed(settings: &Settings, scheme: &str, listens: SocketAddr) -> (String, Vec<String>) {
+    let mut hosts = settings.hosts.clone();
+    let Some(advertise) = &settings.advertise else {
+        return (format!("{scheme}://{listens}"), hosts);
     };
     hosts.extend(advertise.name());
-    (advertise.to_string(), hosts)
+    (advertise.url(scheme), hosts)
+}
+
+/// The HTTP side of a server with these names.
+fn served(
+    settings: &Settings,
+    purpose: Purpose,
+    hosts: Vec<String>,
+    nodes: Option<NodeClient>,
+) -> sprag_server::Options {
+    sprag_server::Options {
+        listen: settings.listen,
+        hosts,
+        body_bytes: settings.body_bytes,
+        store: settings.store.kind().to_owned(),
+        streams: sprag_server::STREAMS_MAX,
+        auth: settings.auth.clone(),
+        tls: settings.tls.clone(),
+        nodes,
+        is_demo: purpose == Purpose::Demo,
+    }
 }
 
 /// Why the server cannot listen: an address that is not allowed is a mistake in the configuration.
-pub(super) fn not_listening(error: ServerError) -> anyhow::Error {
-    match error {
-        ServerError::NotLoopback { .. } | ServerError::PlainText { .. } | ServerError::HostName { .. } => {
-            Failure::invalid(error.to_string()).into()
-        }
+pub(super) fn not_listening(error: impl Into<ServerError>) -> anyhow::Error {
+    match error.into() {
+        error @ (ServerError::NotLoopback { .. }
+        | ServerError::PlainText { .. }
+        | ServerError::HostName { .. }
+        | ServerError::Tls(_)) => Failure::invalid(error.to_string()).into(),
         error => Failure::new(format!("{:#}", anyhow::Error::from(error)))
             .note("name another with --listen")
             .into(),

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use sprag_engine::Handle;
 use sprag_engine::lane::member::Whereabouts;
-
-use crate::client::Remote;
+use sprag_server::NodeClient;
 
 /// Before the first look: by then it has joined.
 const AT_FIRST: Duration = Duration::from_secs(2);
@@ -14,20 +13,20 @@ const AGAIN: Duration = Duration::from_secs(30);
 
 /// Looks, until it finds itself, whether the node that answers at the address it advertises is this one; says in the log whenever
 /// it is not. It serves all the same: a way there may come up after it.
-pub(super) fn begin(handle: &Handle) {
-    if let Some(whereabouts) = handle.whereabouts().cloned() {
-        tokio::spawn(watch(whereabouts));
+pub(super) fn begin(handle: &Handle, nodes: Option<NodeClient>) {
+    if let (Some(whereabouts), Some(nodes)) = (handle.whereabouts().cloned(), nodes) {
+        tokio::spawn(watch(whereabouts, nodes));
     }
 }
 
-async fn watch(whereabouts: Whereabouts) {
+async fn watch(whereabouts: Whereabouts, nodes: NodeClient) {
     let mut was_lost = false;
     loop {
         tokio::time::sleep(if was_lost { AGAIN } else { AT_FIRST }).await;
         let Some(advertise) = advertised(&whereabouts) else {
             continue;
         };
-        match look(&whereabouts, &advertise).await {
+        match look(&whereabouts, &nodes, &advertise).await {
             Err(why) => tracing::warn!(
                 advertise,
                 why,
@@ -46,13 +45,11 @@ fn advertised(whereabouts: &Whereabouts) -> Option<String> {
     view.node(whereabouts.me()).map(|node| node.advertise.clone())
 }
 
-async fn look(whereabouts: &Whereabouts, advertise: &str) -> Result<(), String> {
-    let client = Remote::at(advertise.to_owned(), None).client();
-    let client = client.map_err(|failure| failure.to_string())?;
-    let answer = client.get(&["system"]).send().await;
-    let system = answer.map_err(|failure| failure.to_string())?;
+/// As another node would: by the same way, with the nodes' secret.
+async fn look(whereabouts: &Whereabouts, nodes: &NodeClient, advertise: &str) -> Result<(), String> {
+    let token = whereabouts.view().map(|view| view.token.clone()).unwrap_or_default();
     let me = whereabouts.me().to_string();
-    match system["cluster"]["node"].as_str() {
+    match nodes.identity(advertise, &token).await? {
         Some(node) if node == me => Ok(()),
         Some(node) => Err(format!(
             "node `{node}` answers at this address, but this node is `{me}`"

@@ -52,6 +52,8 @@ verbs! {
     ResumeExecution = "execution.resume",
     /// Move an execution to another version.
     MigrateExecution = "execution.migrate",
+    /// Take back what an execution did.
+    CompensateExecution = "execution.compensate",
     /// Let an action be due now.
     RetryNow = "action.retry-now",
     /// Cancel an action.

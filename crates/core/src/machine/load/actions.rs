@@ -3,14 +3,14 @@
 use super::keys::{ACTION, LIMIT, RATE, RETRY, SCHEDULE};
 use super::loader::Loader;
 use super::notes::Site;
-use crate::action::definition::{PRIORITY_DEFAULT, TIMEOUT_DEFAULT};
+use crate::action::definition::{PRIORITY_DEFAULT, RISK_DEFAULT, TIMEOUT_DEFAULT};
 use crate::action::retry::{Backoff, Policy};
 use crate::action::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
 use crate::document::source::{Spot, shown};
 use crate::document::{Fields, Findings, millis};
 use crate::expression::template::Template;
 use crate::machine::model::{Kind, StateIndex};
-use crate::operation::StepParams;
+use crate::operation::{Risk, StepParams};
 use crate::time::schedule::{CatchUp, Cron, Overlap};
 
 impl<'n> Loader<'n> {
@@ -35,12 +35,12 @@ impl<'n> Loader<'n> {
     }
 
     fn definition(&mut self, position: usize, fields: &Fields<'n>) -> Option<Definition> {
-        refuse_approval(&mut self.findings, fields);
         let config = match fields.get("config") {
             Some(spot) => self.template(&spot, Site::Config(position))?,
             None => Template::compile(&serde_json::json!({})).ok()?,
         };
         let params = self.params(position, fields);
+        let requires_approval = fields.flag("requiresApproval").unwrap_or(false);
         let condition = fields
             .get("condition")
             .and_then(|spot| self.condition(&spot, Site::Condition(position)));
@@ -49,6 +49,7 @@ impl<'n> Loader<'n> {
             kind: fields.string("type").unwrap_or_default(),
             config,
             params,
+            owner: fields.at.get("owner").and_then(|owner| owner.text().map(str::to_owned)),
             policy: policy(&mut self.findings, fields),
             timeout: fields.millis("timeout").unwrap_or(TIMEOUT_DEFAULT),
             deadline: fields.millis("deadline"),
@@ -66,10 +67,28 @@ impl<'n> Loader<'n> {
             },
             limits: self.limits(position, fields),
             on_exit: on_exit(&mut self.findings, fields),
+            risk: fields
+                .text("riskLevel")
+                .and_then(Risk::from_word)
+                .or(requires_approval.then_some(RISK_DEFAULT)),
+            requires_approval,
+            compensate: self.compensation(position, fields),
             description: fields.string("description"),
             tags: fields.texts("tags").unwrap_or_default(),
             at: fields.at.place().at,
         })
+    }
+
+    /// The action that takes the effect of another back.
+    fn compensation(&mut self, position: usize, fields: &Fields<'n>) -> Option<usize> {
+        let spot = fields.get("compensate")?;
+        let named = self.named_action(&spot)?;
+        if named == position {
+            let detail = format!("action `{}` would take back its own effect", id_of(fields));
+            self.findings
+                .error(&spot.place(), "contradiction", detail, "name another action");
+        }
+        Some(named)
     }
 
     /// The parameters of an operation. The keys are in no table, so a file that people write cannot hold them.
@@ -153,15 +172,6 @@ impl<'n> Loader<'n> {
                 .error(&spot.place(), "bad-trigger", detail, "name another state");
         }
         self.machine.states[state.position()].triggers.push(position);
-    }
-}
-
-fn refuse_approval(findings: &mut Findings, fields: &Fields<'_>) {
-    if fields.flag("requiresApproval") == Some(true)
-        && let Some(spot) = fields.get("requiresApproval")
-    {
-        let detail = "`requiresApproval: true` is not supported yet";
-        findings.error(&spot.key_place(), "not-supported", detail, "remove it");
     }
 }
 

@@ -5,6 +5,7 @@ use crate::document::Shape::{
     Any, Duration, Either, Flag, List, Map, Members, Name, Nothing, Number, Open, Refused, Rule, Text, Whole, Word,
 };
 use crate::document::{Key, Names, Shape, Table};
+use crate::operation::RISKS;
 
 const U32_MAX: u64 = 0xffff_ffff;
 
@@ -205,15 +206,24 @@ pub(in crate::machine) static ACTION: Table = Table {
             &Flag,
             "Leaving the state also cancels an action that is due or running.",
         ),
-        Key::optional("requiresApproval", &Flag, "Only `false` is supported."),
+        Key::optional(
+            "requiresApproval",
+            &Flag,
+            "Each occurrence waits until a principal approves it.",
+        ),
+        Key::optional(
+            "riskLevel",
+            &Word(&RISKS),
+            "How much can go wrong. The policy of approvals decides whether it needs approval.",
+        ),
         Key::optional("description", &Text, "What it does."),
         Key::optional("tags", &TAGS, "For filters."),
         Key::optional("createdAt", &Any, "Ignored."),
         Key::optional("updatedAt", &Any, "Ignored."),
         Key::optional(
             "compensate",
-            &Refused("remove it: compensation is not supported yet"),
-            "",
+            &Name(Identifier),
+            "The actionId of the action that takes its effect back.",
         ),
     ],
 };

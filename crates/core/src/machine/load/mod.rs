@@ -21,6 +21,7 @@ mod tree;
 mod tests;
 
 pub(crate) use alone::check_action;
+pub(crate) use checks::check_reserved_tags;
 pub use config::{ConfigCheck, UnknownType};
 pub use entry::{LoadOptions, Loaded, StoredError, load_document, load_stored, load_text, schema};
 pub(crate) use keys::{LIMIT, RETRY, TAGS};

@@ -68,7 +68,7 @@ impl<'n> Loader<'n> {
     }
 
     /// The position of the action that the text names.
-    fn named_action(&mut self, spot: &Spot<'n>) -> Option<usize> {
+    pub(super) fn named_action(&mut self, spot: &Spot<'n>) -> Option<usize> {
         let name = spot.text()?;
         let position = self.notes.action_positions.get(name).copied();
         if position.is_none() {

@@ -108,8 +108,8 @@ pub struct PlanRisk {
     pub digest: String,
     /// The principal that proposed it.
     pub proposer: String,
-    /// When.
-    pub proposed_at: Timestamp,
+    /// When people were asked to decide: the time to decide counts from there.
+    pub asked_at: Timestamp,
     /// Its highest risk.
     pub risk: Risk,
     /// Whether it declares that it needs approval.
@@ -162,7 +162,9 @@ pub enum ApprovalVerdict {
     },
     /// A principal rejected it.
     Rejected,
-    /// The time to decide, or to begin, is over.
+    /// The time to decide is over, and too few approved.
+    Undecided,
+    /// The time to begin is over.
     Expired,
     /// Its approval was revoked and no approval followed.
     Revoked,
@@ -343,7 +345,7 @@ impl Policy {
 
     /// The end of the time to decide about a plan.
     pub fn decide_by(&self, plan: &PlanRisk) -> Option<Timestamp> {
-        Some(plan.proposed_at.plus(self.decide_within?))
+        Some(plan.asked_at.plus(self.decide_within?))
     }
 }
 
@@ -353,7 +355,7 @@ impl PlanRisk {
         Self {
             digest: plan.digest_text(),
             proposer: plan.proposer.clone(),
-            proposed_at: plan.proposed_at,
+            asked_at: plan.proposed_at,
             risk: plan.risk_level,
             declared: plan.requires_approval,
         }
@@ -379,7 +381,7 @@ impl Decisions {
         let Some(last) = reached else {
             let until = policy.decide_by(plan);
             if until.is_some_and(|until| around.now > until) {
-                return ApprovalVerdict::Expired;
+                return ApprovalVerdict::Undecided;
             }
             if counted.is_empty() && self.revoked.is_some() {
                 return ApprovalVerdict::Revoked;
@@ -412,7 +414,7 @@ impl Decisions {
         }
         match self.verdict(plan, around) {
             ApprovalVerdict::Rejected => return Err(ApprovalError::Rejected),
-            ApprovalVerdict::Expired => return Err(ApprovalError::Expired),
+            ApprovalVerdict::Undecided | ApprovalVerdict::Expired => return Err(ApprovalError::Expired),
             ApprovalVerdict::NotNeeded => return Err(ApprovalError::NotNeeded),
             ApprovalVerdict::Needed { .. } | ApprovalVerdict::Approved { .. } | ApprovalVerdict::Revoked => {}
         }
@@ -446,11 +448,16 @@ impl Decisions {
         })
     }
 
+    /// The approvals since its approval was last revoked, the oldest first.
+    pub fn standing(&self) -> impl Iterator<Item = &Approval> {
+        let since = self.since();
+        self.given.iter().filter(move |approval| approval.at >= since)
+    }
+
     /// The policy that holds: the one now, and every one at an approval.
     fn policy(&self, now: &Policy) -> Policy {
-        let since = self.since();
-        let then = self.given.iter().filter(|approval| approval.at >= since);
-        then.fold(now.clone(), |policy, approval| policy.stricter(&approval.policy))
+        self.standing()
+            .fold(now.clone(), |policy, approval| policy.stricter(&approval.policy))
     }
 
     /// Approvals from before this instant do not count.
@@ -461,20 +468,18 @@ impl Decisions {
 
     /// The approvals that count, one for each principal, the oldest first.
     fn counted(&self, plan: &PlanRisk, policy: &Policy, is_token_revoked: &dyn Fn(&str) -> bool) -> Vec<&Approval> {
-        let since = self.since();
         let until = policy.decide_by(plan);
         let needed = policy.rules.of(plan.risk).role;
         let mut principals = BTreeSet::new();
         let counts = |approval: &&Approval| {
             approval.digest == plan.digest
-                && approval.at >= since
                 && until.is_none_or(|until| approval.at <= until)
                 && (approval.by != plan.proposer || policy.self_approval)
                 && approval.role >= needed
                 && !approval.token.as_deref().is_some_and(is_token_revoked)
                 && principals.insert(approval.by.clone())
         };
-        self.given.iter().filter(counts).collect()
+        self.standing().filter(counts).collect()
     }
 }
 

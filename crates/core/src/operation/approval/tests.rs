@@ -10,7 +10,7 @@ fn plan() -> PlanRisk {
     PlanRisk {
         digest: "d".to_owned(),
         proposer: "ann".to_owned(),
-        proposed_at: PROPOSED,
+        asked_at: PROPOSED,
         risk: Risk::High,
         declared: false,
     }
@@ -193,7 +193,7 @@ fn time_to_decide_and_time_to_begin_are_two_limits() {
     );
     assert_eq!(
         none.verdict(&plan(), &around(&policy, 60_001)),
-        ApprovalVerdict::Expired
+        ApprovalVerdict::Undecided
     );
     let decisions = approved(&policy, &["bob"]);
     let until = Some(PROPOSED.plus(11_000));

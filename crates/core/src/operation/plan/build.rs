@@ -197,6 +197,7 @@ impl Builder<'_> {
             urgency: proposal.urgency,
             on_failure: proposal.on_failure.unwrap_or(self.on_failure),
             supersedes: proposal.supersedes.clone(),
+            execution: None,
             risk_level: risks.fold(self.risk, Risk::max),
             requires_approval: self.requires_approval || self.steps.iter().any(declared),
             expanded: self.expanded,

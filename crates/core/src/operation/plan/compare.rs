@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::model::Plan;
 
 /// Members that are different for every plan and say nothing about what it does.
-const OWN: [&str; 3] = ["id", "proposedAt", "supersedes"];
+const OWN: [&str; 4] = ["execution", "id", "proposedAt", "supersedes"];
 
 /// One value that is different.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub struct PlanChange {
     pub after: Value,
 }
 
-/// Everything that is different, in the order of the paths. The id, the time of the proposal and `supersedes` are left out.
+/// Everything that is different, in the order of the paths. The ids, the time of the proposal and `supersedes` are left out.
 pub fn compare(old: &Plan, new: &Plan) -> Vec<PlanChange> {
     let mut changes = Vec::new();
     differ("", &by_name(old), &by_name(new), &mut changes);

@@ -68,6 +68,7 @@ impl Builder<'_> {
                 scheduled_at: at,
                 continue_on_error: false,
                 compensation,
+                compensates: None,
             });
         }
     }
@@ -153,6 +154,7 @@ impl Builder<'_> {
                 scheduled_at: at,
                 continue_on_error: step.continue_on_error,
                 compensation,
+                compensates: None,
             });
         }
         vec![name]

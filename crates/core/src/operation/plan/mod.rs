@@ -8,7 +8,9 @@ mod expand;
 mod given;
 mod model;
 mod settle;
+mod triggered;
 
 pub use build::{PlanFacts, PlanOptions, STEPS_MAX, build, propose};
 pub use compare::{PlanChange, compare};
 pub use model::{Approvals, Expanded, Plan, PlanError, PlanStep, StepAction};
+pub use triggered::{PlanHead, TriggeredAction, machine_principal};

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::triggered::MACHINE_PREFIX;
 use crate::action::Permission;
 use crate::document::json;
 use crate::expression::template::Template;
 use crate::operation::canonical::canonical;
-use crate::operation::definition::{Kind, OnFailure};
+use crate::operation::definition::{Kind, OnFailure, secret_owner};
 use crate::operation::proposal::Urgency;
 use crate::operation::risk::Risk;
 use crate::time::Timestamp;
@@ -39,6 +40,9 @@ pub struct Plan {
     /// The workflow that this one replaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<String>,
+    /// The execution whose action it is about, or whose effects it takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<String>,
     /// The highest risk of a step.
     pub risk_level: Risk,
     /// Whether a step or the operation itself declares that it needs approval.
@@ -87,6 +91,9 @@ pub struct PlanStep {
     /// What takes its effect back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compensation: Option<StepAction>,
+    /// The action whose effect the step takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compensates: Option<String>,
 }
 
 /// An operation with its parameters: what a step or its compensation does.
@@ -208,6 +215,36 @@ impl StepAction {
         self.open
             .iter()
             .any(|open| *open == pointer || open.starts_with(&inside))
+    }
+
+    /// What it is called where a rule lets an owner name a secret: the operation, or the machine whose action it is.
+    pub fn secret_owner(&self) -> String {
+        match self.operation.strip_prefix(MACHINE_PREFIX) {
+            Some(machine) => machine.to_owned(),
+            None => secret_owner(&self.operation),
+        }
+    }
+
+    /// What its action may reach: what the runner says, and the secrets that are named where its values are known late.
+    pub(super) fn reached(&self, permissions: &dyn Fn(&str, &Value) -> Vec<Permission>) -> Vec<Permission> {
+        let text = |name: &str| self.action.get(name).and_then(Value::as_str);
+        let config = self.action.get("config").unwrap_or(&Value::Null);
+        let of = |scope: &str, object: &str| Permission {
+            scope: scope.to_owned(),
+            object: object.to_owned(),
+        };
+        let mut reached = match text("runner") {
+            Some(runner) => vec![of("runner", runner)],
+            None => permissions(text("type").unwrap_or_default(), config),
+        };
+        let opens = self.open.iter().filter_map(|open| open.strip_prefix("/action/config"));
+        let templates = opens.filter_map(|open| Template::compile(config.pointer(open)?).ok());
+        for template in templates {
+            reached.extend(template.secrets().iter().map(|used| of("secret", &used.name)));
+        }
+        reached.sort_unstable();
+        reached.dedup();
+        reached
     }
 
     /// The steps whose results its parameters use.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::build::Builder;
 use super::given::Given;
 use super::model::StepAction;
-use crate::action::{Permission, secret};
+use crate::action::secret;
 use crate::document::json;
 use crate::document::source::Place;
 use crate::expression::scope::Path;
@@ -69,7 +69,7 @@ impl Builder<'_> {
         }
         self.subject_limits(operation, &mut step, pointer);
         self.complete(operation, &mut step);
-        step.permissions = self.permissions(&step);
+        step.permissions = step.reached(self.options.permissions);
         self.check_choices(&step, pointer);
         self.check_config(&step, pointer);
         (self.findings.errors() == before).then_some(step)
@@ -201,27 +201,6 @@ impl Builder<'_> {
             .or_insert_with(|| json!(self.urgency.priority()));
     }
 
-    fn permissions(&self, step: &StepAction) -> Vec<Permission> {
-        let text = |name: &str| step.action.get(name).and_then(Value::as_str);
-        let config = step.action.get("config").unwrap_or(&Value::Null);
-        let of = |scope: &str, object: &str| Permission {
-            scope: scope.to_owned(),
-            object: object.to_owned(),
-        };
-        let mut permissions = match text("runner") {
-            Some(runner) => vec![of("runner", runner)],
-            None => (self.options.permissions)(text("type").unwrap_or_default(), config),
-        };
-        let opens = step.open.iter().filter_map(|open| open.strip_prefix("/action/config"));
-        let templates = opens.filter_map(|open| Template::compile(config.pointer(open)?).ok());
-        for template in templates {
-            permissions.extend(template.secrets().iter().map(|used| of("secret", &used.name)));
-        }
-        permissions.sort_unstable();
-        permissions.dedup();
-        permissions
-    }
-
     /// A result of a step may not choose what is reached. The places where configurations say it are known; runners name
     /// others by showing the template in what they would reach.
     fn check_choices(&mut self, step: &StepAction, pointer: &str) {
@@ -277,7 +256,7 @@ impl Builder<'_> {
         if step.action.contains_key("runner") {
             return;
         }
-        let owner = crate::operation::definition::secret_owner(&step.operation);
+        let owner = step.secret_owner();
         let owner = secret::Owner { machine: &owner, kind };
         let Ok(mut problems) = self.options.runners.check(kind, config) else {
             let detail = format!("no runner serves type `{kind}`");

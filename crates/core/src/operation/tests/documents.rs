@@ -82,6 +82,7 @@ action: { type: wait, config: {} }
 ---
 operation: redis_drain
 kind: workflow
+parameters: { delay: { type: string } }
 steps:
   - { name: a, operation: redis.dran }
   - { name: a, operation: wait, dependsOn: [b] }
@@ -108,6 +109,7 @@ steps:
         "unknown-root: `variables.q` begins with `variables`",
         "not-supported: `triggerState`",
         "reserved-name: `wait` is a built-in operation",
+        "reserved-name: parameter `delay` has the name of what every proposal has",
         "tool-taken: `redis_drain` and `redis.drain` would both be the tool `redis_drain`",
         "unknown-operation: there is no operation `redis.dran`",
         "bad-name: there is another step `a`",
@@ -133,6 +135,15 @@ fn a_kind_needs_its_keys_and_refuses_those_of_others() {
     let found = wrong("operation: a\nkind: tool\nsubject: redis\n");
     assert_eq!(found.len(), 2, "{found:#?}");
     assert_eq!(wrong("title: a\n").len(), 1);
+}
+
+#[test]
+fn nobody_writes_the_tags_by_which_switches_find_operations() {
+    let found = wrong("operation: a\ntags: [ok, 'subject:redis']\naction: { type: noop }\n");
+    assert_eq!(
+        found,
+        ["2:12 reserved-tag: the tag `subject:redis` begins with `subject:`, which Sprag writes itself"]
+    );
 }
 
 #[test]

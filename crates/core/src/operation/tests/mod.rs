@@ -3,6 +3,7 @@
 mod documents;
 mod plans;
 mod runs;
+mod triggered;
 
 use serde_json::{Value, json};
 

@@ -13,9 +13,7 @@ use sprag_core::document::{Finding, Severity};
 use sprag_core::ids::{Slot, WorkflowId};
 use sprag_core::integrity::audit::Verb;
 use sprag_core::operation::change::{Weakening, weakenings};
-use sprag_core::operation::{
-    Document, Kind, OnFailure, Plan, PlanStep, Risk, StepAction, Urgency, WorkflowStatus, read_stored,
-};
+use sprag_core::operation::{Document, Kind, Plan, PlanHead, PlanStep, Risk, StepAction, read_stored};
 use sprag_store::Mutation;
 use sprag_store::records::CatalogVersion;
 
@@ -152,49 +150,34 @@ fn guarded_plan(decider: &mut Decider<'_>, documents: &[Document], weaker: &[Str
     let mut action = Map::new();
     action.insert("type".to_owned(), CATALOG_APPLY.into());
     action.insert("config".to_owned(), json!({ "documents": definitions }));
-    let step = PlanStep {
-        name: "apply".to_owned(),
-        reason: None,
-        action: StepAction {
-            operation: CATALOG_APPLY.to_owned(),
-            version: 1,
-            digest: json::hex(&json::digest(&json::canonical(&json!(definitions)))),
-            kind: Kind::Tool,
-            subject: None,
-            risk_level: Risk::High,
-            requires_approval: true,
-            params: Map::new(),
-            parameters: Map::new(),
-            secrets: Vec::new(),
-            action,
-            open: Vec::new(),
-            permissions: Vec::new(),
-        },
-        depends_on: Vec::new(),
-        delay: None,
-        scheduled_at: None,
-        continue_on_error: false,
-        compensation: None,
+    let action = StepAction {
+        operation: CATALOG_APPLY.to_owned(),
+        version: 1,
+        digest: json::hex(&json::digest(&json::canonical(&json!(definitions)))),
+        kind: Kind::Tool,
+        subject: None,
+        risk_level: Risk::High,
+        requires_approval: true,
+        params: Map::new(),
+        parameters: Map::new(),
+        secrets: Vec::new(),
+        action,
+        open: Vec::new(),
+        permissions: Vec::new(),
     };
-    let plan = Plan {
+    let head = PlanHead {
         id: id.to_string(),
         name: CATALOG_APPLY.to_owned(),
         description: None,
         reason: weaker.join("; "),
         proposer: caller.principal.to_string(),
-        proposed_at: now,
-        ticket: None,
-        urgency: Urgency::Soon,
-        on_failure: OnFailure::Stop,
-        supersedes: None,
-        risk_level: Risk::High,
-        requires_approval: true,
-        expanded: Vec::new(),
-        steps: vec![step],
+        execution: None,
+        now,
     };
+    let step = PlanStep::new("apply".to_owned(), action);
+    let plan = Plan::of_steps(head, vec![step]);
     let mut plan = PlanState::new(id, plan, now);
-    plan.status = WorkflowStatus::AwaitingApproval;
-    plan.decide_by = decider.rules.approval.decide_within.map(|within| now.plus(within));
+    plan.ask_for_approval(&decider.rules.approval, now);
     plan
 }
 

@@ -53,6 +53,7 @@ impl Request for CancelWorkflow {
         let is_own = plan.plan.proposer == *self.caller.principal && !plan.has_started();
         if !is_own {
             super::needs_role(&self.caller, Role::Operator)?;
+            super::refuse_beyond_scope(&plan.plan, &self.caller)?;
         }
         let changed = WorkflowChanged::of(&plan);
         if plan.status == WorkflowStatus::Cancelled {

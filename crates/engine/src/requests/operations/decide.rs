@@ -5,9 +5,7 @@ use sprag_core::access::{Caller, Role};
 use sprag_core::ids::WorkflowId;
 use sprag_core::integrity::audit::Verb;
 use sprag_core::operation::WorkflowStatus;
-use sprag_core::operation::approval::{
-    ApprovalError, ApprovalVerdict, Approver, Circumstances, PlanRisk, Refusal as Against,
-};
+use sprag_core::operation::approval::{ApprovalError, ApprovalVerdict, Approver, Circumstances, Refusal as Against};
 
 use super::super::audit::Audit;
 use super::super::{Code, Refusal, Request, Route, Subject};
@@ -81,6 +79,10 @@ impl Request for Approve {
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
         let mut plan = decider.plan(self.id)?;
+        if plan.status == WorkflowStatus::Failed {
+            // It waits for nobody, so no time to decide has begun before.
+            plan.decided.asked_at = Some(decider.now());
+        }
         let admitted = admit(decider, &plan, self);
         match plan.status {
             WorkflowStatus::AwaitingApproval => {}
@@ -136,9 +138,7 @@ fn admit(
         due: None,
         is_token_revoked: &|token| decider.known.control.tokens.is_revoked(token),
     };
-    plan.decided
-        .decisions
-        .admit(&PlanRisk::of(&plan.plan), &approver, &around)
+    plan.decided.decisions.admit(&plan.risk(), &approver, &around)
 }
 
 /// Whether a plan has the approval that it needs.
@@ -155,7 +155,9 @@ fn stands(decider: &Decider<'_>, plan: &PlanState) -> bool {
 /// A plan that is approved begins, or continues where its approval was revoked.
 fn approved(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusal> {
     if plan.status == WorkflowStatus::Failed {
-        return write(decider, plan);
+        // Steps beside the failed one continue.
+        let id = plan.id;
+        return with_execution(decider, plan, move |change| gate::let_through(change, id));
     }
     if plan.is_of_action() || plan.has_started() {
         let now = decider.now();
@@ -168,7 +170,7 @@ fn approved(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusa
 }
 
 /// Writes a plan where it is.
-fn write(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
+pub(super) fn write(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
     if plan.is_of_action() || plan.has_started() {
         return with_execution(decider, plan, |_| {});
     }
@@ -259,12 +261,8 @@ impl Request for Reject {
 
 /// Writes a plan that is over, and ends what runs of it.
 pub(super) fn end(decider: &mut Decider<'_>, plan: PlanState) -> Result<(), Refusal> {
-    if plan.is_of_action() {
-        let action = plan.id.action();
-        return with_execution(decider, plan, move |change| gate::end_planned(change, Some(action)));
-    }
-    if plan.has_started() {
-        return with_execution(decider, plan, |change| gate::end_planned(change, None));
+    if plan.is_of_action() || plan.has_started() {
+        return with_execution(decider, plan.clone(), |change| gate::end_planned(change, &plan));
     }
     decider.put_plan(plan);
     Ok(())
@@ -305,7 +303,7 @@ impl Request for Revoke {
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
         needs_role(&self.caller, Role::Approver)?;
         let mut plan = decider.plan(self.id)?;
-        let has_approvals = !plan.decided.decisions.given.is_empty();
+        let has_approvals = plan.decided.decisions.standing().next().is_some();
         let is_open = matches!(
             plan.status,
             WorkflowStatus::AwaitingApproval | WorkflowStatus::InProgress | WorkflowStatus::Failed

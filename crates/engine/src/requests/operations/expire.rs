@@ -1,13 +1,13 @@
-//! A plan about which nobody decided in time.
+//! A plan about which nobody decided in time, or nearly so.
 
 use sprag_core::ids::WorkflowId;
 use sprag_core::operation::WorkflowStatus;
 
 use super::super::{Refusal, Request, Route};
-use super::decide::end;
+use super::decide::{end, write};
 use crate::decide::{Decider, Reads};
 
-/// The time to decide about a plan may be over.
+/// The time to decide about a plan may be over, or there may be something to tell of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpirePlan(pub WorkflowId);
 
@@ -27,6 +27,10 @@ impl Request for ExpirePlan {
         let mut plan = decider.plan(self.0)?;
         let now = decider.now();
         let is_over = plan.decide_by.is_some_and(|by| by <= now) && plan.status == WorkflowStatus::AwaitingApproval;
+        if !is_over && plan.look_at().is_some_and(|at| at <= now) {
+            // Writing it tells what there is to tell.
+            return write(decider, plan);
+        }
         if !is_over || plan.become_status(WorkflowStatus::Expired, now).is_err() {
             return Ok(());
         }

@@ -6,21 +6,26 @@
 
 mod apply;
 mod cancel;
+mod checks;
+mod compensate;
 mod decide;
 mod expire;
 mod propose;
 mod resume;
 mod start;
 
-use sprag_core::access::{Caller, Role};
+use sprag_core::access::{Caller, Role, ScopeKind, Scopes};
 use sprag_core::ids::WorkflowId;
-use sprag_core::operation::WorkflowStatus;
+use sprag_core::operation::{Plan, StepAction, WorkflowStatus};
 
 pub use self::apply::{AppliedDocument, ApplyCatalog, CatalogApplied};
 pub use self::cancel::CancelWorkflow;
+pub use self::checks::{CheckHosts, NoHost, UnlistedCheck};
+pub use self::compensate::CompensateExecution;
 pub use self::decide::{Approve, Reject, Revoke};
 pub use self::expire::ExpirePlan;
 pub use self::propose::{PLAN_BYTES_MAX, PROPOSALS_MAX, Propose};
+pub(super) use self::resume::refuse_compensated;
 pub use self::resume::{RESUMED_MAX, ResumeWorkflow};
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal};
@@ -69,6 +74,49 @@ fn needs_role(caller: &Caller, role: Role) -> Result<(), Refusal> {
     }
     let detail = format!("`{}` lacks the role `{role}`", caller.principal);
     Err(Refusal::new(Code::RoleMissing, detail))
+}
+
+/// Refuses a plan that goes beyond what the caller's token is narrowed to: every operation and subject of its steps and
+/// compensations, and the workflows that were expanded.
+fn refuse_beyond_scope(plan: &Plan, caller: &Caller) -> Result<(), Refusal> {
+    let by = &caller.principal;
+    let scopes = &caller.scopes;
+    if *scopes != Scopes::default() && scopes.operations.is_none() && scopes.subjects.is_none() {
+        let detail =
+            format!("the token of `{by}` is narrowed to a scope without operations; use a token that covers it");
+        return Err(Refusal::new(Code::ScopeMissing, detail));
+    }
+    let missing = |kind: ScopeKind, name: &str| {
+        let member = kind.member();
+        let detail =
+            format!("the scope `{member}` of the token of `{by}` does not list `{name}`; use a token that covers it");
+        Err(Refusal::new(Code::ScopeMissing, detail))
+    };
+    let expanded = plan.expanded.iter().map(|expanded| expanded.operation.as_str());
+    for name in expanded.chain(actions_of(plan).map(|action| action.operation.as_str())) {
+        if !scopes.covers(ScopeKind::Operation, name) {
+            return missing(ScopeKind::Operation, name);
+        }
+    }
+    for action in actions_of(plan) {
+        match &action.subject {
+            Some(subject) if !scopes.covers(ScopeKind::Subject, subject) => {
+                return missing(ScopeKind::Subject, subject);
+            }
+            // What acts on no subject is covered only by its own name.
+            None if scopes.subjects.is_some() && scopes.operations.is_none() => {
+                return missing(ScopeKind::Operation, &action.operation);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What the steps of a plan do, and what takes it back.
+fn actions_of(plan: &Plan) -> impl Iterator<Item = &StepAction> {
+    let steps = plan.steps.iter();
+    steps.flat_map(|step| std::iter::once(&step.action).chain(&step.compensation))
 }
 
 /// Whether a plan with this status has neither started nor ended.

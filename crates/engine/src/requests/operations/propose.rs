@@ -13,8 +13,9 @@ use sprag_core::operation::{self, Plan, PlanFacts, PlanOptions, Urgency, Workflo
 use super::super::audit::Audit;
 use super::super::{Code, Refusal, Request, Route, Subject};
 use super::apply::{known, refuse_findings};
+use super::checks::{is_only_proposer, refuse_checks};
 use super::start::run;
-use super::{WorkflowChanged, is_undecided, needs_role};
+use super::{WorkflowChanged, conflict, is_undecided, needs_role, refuse_beyond_scope};
 use crate::decide::plans::PlanState;
 use crate::decide::{Decider, Reads};
 
@@ -48,6 +49,9 @@ impl Request for Propose {
     fn reads(&self, reads: &mut Reads<'_>) {
         reads.catalog();
         reads.proposals(&self.caller.principal);
+        if let Some(Ok(id)) = self.supersedes() {
+            reads.plan(id);
+        }
     }
 
     fn subject(&self) -> Option<Subject> {
@@ -61,17 +65,56 @@ impl Request for Propose {
         needs_role(&self.caller, Role::Proposer)?;
         let id = decider.at.mint.workflow(Slot::default());
         let plan = plan(decider, id, self)?;
+        refuse_beyond_scope(&plan, &self.caller)?;
+        refuse_risk(&plan, &self.caller)?;
         refuse_urgent(&plan, &self.caller)?;
         let plan = PlanState::new(id, plan, decider.now());
+        refuse_checks(decider, &plan, self)?;
         if let Some(same) = same(decider, &plan) {
             return Ok(WorkflowChanged {
                 id: same,
                 created: false,
             });
         }
-        refuse_flood(decider, &self.caller)?;
+        let old = self.superseded(decider)?;
+        refuse_flood(decider, &self.caller, old.as_ref())?;
+        if let Some(mut old) = old {
+            let comment = format!("superseded by {id}");
+            old.become_status(WorkflowStatus::Cancelled, decider.now())
+                .map_err(|error| Refusal::new(Code::StatusConflict, error.to_string()))?;
+            old.note("cancelled", &self.caller.principal, &comment, decider.now());
+            decider.put_plan(old);
+        }
         accept(decider, plan)?;
         Ok(WorkflowChanged { id, created: true })
+    }
+}
+
+impl Propose {
+    /// The plan that this one replaces, as the body names it.
+    fn supersedes(&self) -> Option<Result<WorkflowId, &str>> {
+        let text = self.body.get("supersedes")?.as_str()?;
+        Some(text.parse().map_err(|_| text))
+    }
+
+    /// The plan that this one replaces: one that nobody decided about. Who proposed it may replace it, and who operates.
+    fn superseded(&self, decider: &Decider<'_>) -> Result<Option<PlanState>, Refusal> {
+        let id = match self.supersedes() {
+            None => return Ok(None),
+            Some(Ok(id)) => id,
+            Some(Err(text)) => {
+                let detail = format!("there is no workflow `{text}`");
+                return Err(Refusal::at("/supersedes", Code::WorkflowUnknown, detail));
+            }
+        };
+        let old = decider.plan(id)?;
+        if old.plan.proposer != *self.caller.principal {
+            needs_role(&self.caller, Role::Operator)?;
+        }
+        if old.is_of_action() || old.has_started() || !is_undecided(old.status) {
+            return Err(conflict(&old, "superseded", "undecided"));
+        }
+        Ok(Some(old))
     }
 }
 
@@ -113,10 +156,21 @@ fn plan(decider: &Decider<'_>, id: WorkflowId, propose: &Propose) -> Result<Plan
     Ok(plan)
 }
 
+/// The risk of a plan is the highest of its steps and compensations.
+pub(super) fn refuse_risk(plan: &Plan, caller: &Caller) -> Result<(), Refusal> {
+    let Some(most) = caller.max_risk.filter(|most| plan.risk_level > *most) else {
+        return Ok(());
+    };
+    let (by, risk) = (&caller.principal, plan.risk_level);
+    let detail = format!(
+        "the token of `{by}` has `maxRisk: {most}`, and the plan has risk `{risk}`; use a token that covers it"
+    );
+    Err(Refusal::new(Code::ScopeMissing, detail))
+}
+
 /// Who may only propose cannot say that it is urgent.
 fn refuse_urgent(plan: &Plan, caller: &Caller) -> Result<(), Refusal> {
-    let is_only_proposer = !caller.may(Role::Operator) && !caller.may(Role::Approver) && !caller.may(Role::Author);
-    if plan.urgency != Urgency::Now || !is_only_proposer {
+    if plan.urgency != Urgency::Now || !is_only_proposer(caller) {
         return Ok(());
     }
     let detail = "the role `proposer` alone cannot set the urgency `now`; use `soon`";
@@ -139,7 +193,7 @@ fn same(decider: &Decider<'_>, plan: &PlanState) -> Option<WorkflowId> {
     same.next().map(|known| known.plan)
 }
 
-fn refuse_flood(decider: &Decider<'_>, caller: &Caller) -> Result<(), Refusal> {
+fn refuse_flood(decider: &Decider<'_>, caller: &Caller, superseded: Option<&PlanState>) -> Result<(), Refusal> {
     let principal = caller.principal.as_ref();
     let stored = decider.known.found.proposals.get(principal).into_iter().flatten();
     let of_batch = &decider.batch.plans;
@@ -147,7 +201,8 @@ fn refuse_flood(decider: &Decider<'_>, caller: &Caller) -> Result<(), Refusal> {
     let new = of_batch
         .values()
         .filter(|plan| plan.plan.proposer == principal && is_undecided(plan.status));
-    if stored.count() + new.count() < PROPOSALS_MAX {
+    let gone = superseded.filter(|plan| plan.plan.proposer == principal);
+    if stored.count() + new.count() < PROPOSALS_MAX + usize::from(gone.is_some()) {
         return Ok(());
     }
     let detail = format!("`{principal}` has {PROPOSALS_MAX} undecided plans; wait for a decision, or cancel one");
@@ -155,13 +210,12 @@ fn refuse_flood(decider: &Decider<'_>, caller: &Caller) -> Result<(), Refusal> {
 }
 
 /// A new plan waits for a person, or runs.
-fn accept(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusal> {
+pub(super) fn accept(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusal> {
     let (policy, now) = (decider.rules.approval.clone(), decider.now());
     if plan.verdict(&policy, &decider.known.control.tokens, now, None) == ApprovalVerdict::NotNeeded {
         return run(decider, plan);
     }
-    plan.status = WorkflowStatus::AwaitingApproval;
-    plan.decide_by = policy.decide_within.map(|within| now.plus(within));
+    plan.ask_for_approval(&policy, now);
     decider.put_plan(plan);
     Ok(())
 }

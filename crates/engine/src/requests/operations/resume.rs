@@ -117,7 +117,7 @@ impl ResumeWorkflow {
 }
 
 /// What was compensated is not there any more: nothing can continue on it.
-fn refuse_compensated(plan: &PlanState) -> Result<(), Refusal> {
+pub(in crate::requests) fn refuse_compensated(plan: &PlanState) -> Result<(), Refusal> {
     if plan.plan.on_failure != OnFailure::Compensate {
         return Ok(());
     }

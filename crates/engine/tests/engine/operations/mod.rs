@@ -1,5 +1,8 @@
 //! Operations: what nobody approved never runs, what was approved runs once, and what people decide counts once.
 
+mod actions;
+mod lost;
+mod scopes;
 mod workflows;
 
 use std::sync::Arc;
@@ -101,6 +104,19 @@ fn with_policy(approval: Policy) -> Rig {
 
 fn rig() -> Rig {
     with_policy(Policy::default())
+}
+
+fn bobs_token() -> TokenPlan {
+    TokenPlan {
+        name: "bob".to_owned(),
+        principal: "bob".to_owned(),
+        roles: vec![Role::Approver],
+        scopes: Scopes::default(),
+        max_risk: None,
+        expires_at: None,
+        hash: SecretHash::of(&[7; 32]),
+        by: "test".to_owned(),
+    }
 }
 
 fn propose(rig: &mut Rig, body: Value) -> Result<WorkflowChanged, Refusal> {
@@ -333,17 +349,7 @@ fn a_retry_does_not_run_once_its_approval_is_revoked() {
 #[test]
 fn an_approval_by_a_token_that_was_revoked_since_does_not_count_for_retries() {
     let mut rig = rig();
-    let plan = TokenPlan {
-        name: "bob".to_owned(),
-        principal: "bob".to_owned(),
-        roles: vec![Role::Approver],
-        scopes: Scopes::default(),
-        max_risk: None,
-        expires_at: None,
-        hash: SecretHash::of(&[7; 32]),
-        by: "test".to_owned(),
-    };
-    let token = rig.ask(CreateToken(Box::new(plan))).unwrap().id;
+    let token = rig.ask(CreateToken(Box::new(bobs_token()))).unwrap().id;
     let id = proposed(&mut rig, drain("a"));
     let bob = Box::new(Caller {
         token: Some(token),

@@ -1,5 +1,8 @@
 //! Workflows over time: follow-ups, floods, cancelling, rejecting, crashes between steps.
 
+use sprag_engine::jobs::RetryAll;
+use sprag_engine::requests::{Call, Request};
+
 use super::*;
 
 fn later() -> Value {
@@ -227,4 +230,168 @@ fn the_execution_of_a_workflow_is_found_by_the_id_of_its_plan() {
     approve(&mut rig, id, "bob").unwrap();
     let execution: ExecutionId = id.execution();
     assert_eq!(rig.row(execution).machine, machine_name(&id.to_string()));
+}
+
+#[test]
+fn who_only_proposes_cannot_say_that_it_is_urgent() {
+    let mut rig = rig();
+    let urgent = |node: &str| {
+        let mut body = drain(node);
+        body["urgency"] = json!("now");
+        body
+    };
+    assert_eq!(code(propose(&mut rig, urgent("a"))), Code::RoleMissing);
+    let both = Box::new(Caller {
+        roles: vec![Role::Proposer, Role::Operator],
+        ..*proposer()
+    });
+    let body = urgent("b");
+    rig.ask(Propose { body, caller: both }).unwrap();
+    let mut soon = drain("c");
+    soon["urgency"] = json!("soon");
+    proposed(&mut rig, soon);
+}
+
+/// A principal with another token.
+fn with_token(rig: &mut Rig, name: &str, number: u8) -> Box<Caller> {
+    let plan = TokenPlan {
+        name: format!("{name}-{number}"),
+        principal: name.to_owned(),
+        roles: vec![Role::Approver],
+        scopes: Scopes::default(),
+        max_risk: None,
+        expires_at: None,
+        hash: SecretHash::of(&[number; 32]),
+        by: "test".to_owned(),
+    };
+    let token = rig.ask(CreateToken(Box::new(plan))).unwrap().id;
+    Box::new(Caller {
+        token: Some(token),
+        ..*approver(name)
+    })
+}
+
+#[test]
+fn one_person_with_two_tokens_is_one_principal() {
+    let mut rules = Policy::default();
+    rules.rules.high.quorum = 2;
+    let mut rig = with_policy(rules);
+    let id = proposed(&mut rig, drain("a"));
+    let ann = with_token(&mut rig, "ann", 9);
+    let own = approval(&rig, id, ann);
+    assert_eq!(
+        code(rig.ask(own)),
+        Code::SelfApproval,
+        "another token is no other person"
+    );
+    for number in [1, 2] {
+        let bob = with_token(&mut rig, "bob", number);
+        let again = approval(&rig, id, bob);
+        rig.ask(again).unwrap();
+        assert_eq!(status(&rig, id), WorkflowStatus::AwaitingApproval, "one of two");
+    }
+    assert_eq!(rig.started(), [""; 0]);
+    approve(&mut rig, id, "cleo").unwrap();
+    assert_eq!(rig.started(), ["redis_drain"]);
+}
+
+fn command<R: Request>(call: Call<R>) -> Command {
+    R::listed(call)
+}
+
+#[test]
+fn two_approvers_at_once_make_one_decision_and_both_are_audited() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    let asked = |rig: &Rig, name: &str| {
+        let request = approval(rig, id, approver(name));
+        let caller = Arc::new(Caller::clone(&request.caller));
+        let (call, answer) = Call::asked(request);
+        (command(call.by(caller)), answer)
+    };
+    let ((first, mut one), (second, mut other)) = (asked(&rig, "bob"), asked(&rig, "cleo"));
+    rig.tick(vec![first, second]);
+    rig.run();
+    assert!(one.try_recv().unwrap().answer.is_ok());
+    assert_eq!(code(other.try_recv().unwrap().answer), Code::StatusConflict);
+    assert_eq!(rig.started(), ["redis_drain"], "it runs once");
+    let entries = rig.store.audit(None, &sprag_store::Page::first(100)).unwrap().rows;
+    let mut told: Vec<(String, Option<String>)> = entries
+        .into_iter()
+        .filter(|entry| entry.decision.verb == "workflow.approve")
+        .map(|entry| (entry.decision.principal, entry.decision.refused))
+        .collect();
+    told.sort();
+    let refused = Some("status-conflict".to_owned());
+    assert_eq!(told, [("bob".to_owned(), None), ("cleo".to_owned(), refused)]);
+}
+
+#[test]
+fn a_job_does_not_change_what_was_approved() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, two_steps());
+    approve(&mut rig, id, "bob").unwrap();
+    fail(&mut rig, "first");
+    let patch = serde_json::from_value(json!([{"op": "replace", "path": "/timeout", "value": 9_000}])).unwrap();
+    let changes = [
+        RetryAll {
+            config: Some(json!({"to": "thief"})),
+            ..super::actions::all()
+        },
+        RetryAll {
+            version: Some(1),
+            ..super::actions::all()
+        },
+        RetryAll {
+            patch,
+            ..super::actions::all()
+        },
+    ];
+    for change in changes {
+        rig.ask(change).unwrap();
+        rig.advance(HOUR);
+        assert_eq!(rig.started(), ["first"]);
+    }
+    revoke(&mut rig, id).unwrap();
+    rig.ask(super::actions::all()).unwrap();
+    rig.advance(HOUR);
+    assert_eq!(
+        rig.started(),
+        ["first"],
+        "an approval that was revoked lets no job pass either"
+    );
+    approve(&mut rig, id, "cleo").unwrap();
+    rig.ask(super::actions::all()).unwrap();
+    rig.advance(HOUR);
+    assert_eq!(rig.started(), ["first", "first"]);
+}
+
+#[test]
+fn a_dead_letter_of_a_workflow_that_a_principal_ended_is_not_retried() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, two_steps());
+    approve(&mut rig, id, "bob").unwrap();
+    fail(&mut rig, "first");
+    let dead = rig.action(id.execution(), "first").id;
+    cancel(&mut rig, id).unwrap();
+    assert_eq!(code(rig.act(RetryDead::as_is(dead))), Code::ApprovalExpired);
+    assert_eq!(rig.started(), ["first"]);
+}
+
+#[test]
+fn a_revoked_approval_has_its_time_to_decide_again() {
+    let within = Policy {
+        decide_within: Some(HOUR),
+        ..Policy::default()
+    };
+    let mut rig = with_policy(within);
+    let id = proposed(&mut rig, drain("a"));
+    approve(&mut rig, id, "bob").unwrap();
+    fail(&mut rig, "redis_drain");
+    rig.advance(2 * HOUR);
+    revoke(&mut rig, id).unwrap();
+    rig.advance(HOUR / 2);
+    approve(&mut rig, id, "cleo").unwrap();
+    resume(&mut rig, id).unwrap();
+    assert_eq!(rig.started().len(), 2);
 }

@@ -107,6 +107,21 @@ pub(crate) fn cancel() -> Operation {
     change("cancelExecution", "Cancel an execution and its open actions")
 }
 
+pub(crate) fn compensate() -> Operation {
+    one(operation(
+        "compensateExecution",
+        "Take back what a closed execution did: propose its compensations as a workflow",
+    ))
+    .body::<NoFields>()
+    .answers::<wire::Workflow>(201, "The new workflow: it waits for approval, or runs.")
+    .located()
+    .answers::<wire::Workflow>(200, "The workflow that takes it back already. Nothing changed.")
+    .writes()
+    .once()
+    .audited()
+    .refuses([requests::Code::StatusConflict, requests::Code::DecisionFailed])
+}
+
 pub(crate) fn pause() -> Operation {
     change(
         "pauseExecution",

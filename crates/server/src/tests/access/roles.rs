@@ -75,6 +75,7 @@ const BY_HAND: &str = "
     operator    POST    /v1/messages
     operator    POST    /v1/executions/{id}/messages
     operator    POST    /v1/executions/{id}/cancel
+    operator    POST    /v1/executions/{id}/compensate
     operator    POST    /v1/executions/{id}/pause
     operator    POST    /v1/executions/{id}/resume
     operator    POST    /v1/executions/{id}/migrate
@@ -279,4 +280,49 @@ async fn no_other_spelling_of_a_path_and_no_header_changes_the_decision() {
         .send("HEAD", "/v1/tokens", &[("Authorization", &bearer)], b"")
         .await;
     assert_eq!(head.status, 403, "reading what a token may not read tells nothing");
+}
+
+/// Other ways to write a path.
+fn spellings(path: &str) -> Vec<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap();
+    let (first, rest) = name.split_at(1);
+    vec![
+        format!("/{path}"),
+        format!("{folder}//{name}"),
+        format!("{path}/"),
+        format!("{path};a=b"),
+        format!("{path}%2f"),
+        format!("{path}%00"),
+        format!("{folder}/{}", name.to_uppercase()),
+        format!("{folder}/%{:02x}{rest}", first.as_bytes()[0]),
+        format!("{folder}/x/../{name}"),
+        format!("{folder}/%2e%2e{folder}/{name}"),
+        format!("/healthz/..{path}"),
+        format!("{path}?role=admin"),
+    ]
+}
+
+#[tokio::test]
+async fn no_spelling_of_any_route_lets_in_who_may_not() {
+    let world = Guarded::start().await;
+    let viewer = world.token("viewer", &[Role::Viewer]).await;
+    let all = by_hand();
+    let acts = all
+        .iter()
+        .filter(|((_, method), word)| method != "GET" && !matches!(word.as_str(), "public" | "signed"));
+    let mut tried = 0;
+    for ((path, method), _) in acts {
+        let path = path.replace("{id}", "x").replace("{key}", "x").replace("{path}", "x");
+        for spelling in spellings(&path) {
+            let what = format!("{method} {spelling}");
+            let (bare, _) = decision(&world, (method, &spelling), None).await;
+            assert_eq!(bare, 401, "{what}");
+            let (shown, code) = decision(&world, (method, &spelling), Some(&viewer)).await;
+            assert!(matches!(shown, 403..=405), "{what}: {shown} {code}");
+            tried += 1;
+        }
+        let head = world.world.send("HEAD", &path, &[], b"").await;
+        assert_eq!(head.status, 401, "HEAD {path}");
+    }
+    assert!(tried > 400, "{tried}");
 }

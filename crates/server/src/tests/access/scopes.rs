@@ -143,3 +143,29 @@ async fn a_runner_leases_and_reports_within_its_scope_only() {
     report(&render, "heartbeat").await.expect(200);
     report(&render, "complete").await.expect(200);
 }
+
+#[tokio::test]
+async fn a_proposer_proposes_and_takes_back_within_its_scope_only() {
+    let world = Guarded::start().await;
+    let linger = json!({"operation": "linger", "riskLevel": "high", "action": {"type": "noop"}});
+    world
+        .send(&world.admin, "POST", "/v1/operations", &linger)
+        .await
+        .expect(201);
+    let only = world.narrowed("proposer", json!({"operations": ["linger"]})).await;
+    let wait = json!({"operation": "linger", "params": {}, "reason": "see"});
+    let log = json!({"operation": "log_message", "params": {"message": "a"}, "reason": "see"});
+    let path = "/v1/workflows";
+    let made = world.send(&only, "POST", path, &wait).await.expect(201);
+    world.send(&only, "POST", path, &log).await.problem("scope-missing");
+    let other = world.narrowed("proposer", json!({"machines": ["order"]})).await;
+    world.send(&other, "POST", path, &wait).await.problem("scope-missing");
+    let operator = world.narrowed("operator", json!({"operations": ["log_message"]})).await;
+    let cancel = format!("/v1/workflows/{}/cancel", made["id"].as_str().unwrap());
+    let why = json!({"reason": "enough"});
+    world
+        .send(&operator, "POST", &cancel, &why)
+        .await
+        .problem("scope-missing");
+    world.send(&world.admin, "POST", &cancel, &why).await.expect(200);
+}

@@ -23,7 +23,7 @@ use crate::document::source::{Spot, shown};
 use crate::document::{Fields, Findings};
 use crate::machine::context::ROOTS;
 use crate::machine::model::{Kind, Machine, StateIndex};
-use crate::text::{TAGS_MAX, check_limit_key};
+use crate::text::{TAGS_MAX, TAGS_RESERVED, check_limit_key};
 
 /// Names all of it. Says whether the machine's structure is sound: what is checked after that does not decide it.
 pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings, options: &LoadOptions<'_>) -> bool {
@@ -138,11 +138,27 @@ fn check_action_ids(notes: &Notes<'_>, findings: &mut Findings) {
 fn check_tags(notes: &Notes<'_>, findings: &mut Findings) {
     for fields in notes.states.iter().chain(&notes.actions) {
         let Some(spot) = fields.get("tags") else { continue };
+        check_reserved_tags(&spot, findings);
         let count = spot.items().count();
         if count > TAGS_MAX {
             let detail = format!("there are `{count}` tags, at most `{TAGS_MAX}` are allowed");
             findings.error(&spot.place(), "too-many-tags", detail, "remove some");
         }
+    }
+}
+
+/// Switches find the actions of an operation and of a subject by their tags, so nobody else writes such tags.
+pub(crate) fn check_reserved_tags(tags: &Spot<'_>, findings: &mut Findings) {
+    for spot in tags.each() {
+        let tag = spot.text().unwrap_or_default();
+        let Some(reserved) = TAGS_RESERVED.into_iter().find(|prefix| tag.starts_with(prefix)) else {
+            continue;
+        };
+        let detail = format!(
+            "the tag `{}` begins with `{reserved}`, which Sprag writes itself",
+            shown(tag)
+        );
+        findings.error(&spot.place(), "reserved-tag", detail, "choose another tag");
     }
 }
 

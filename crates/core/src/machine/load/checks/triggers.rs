@@ -20,6 +20,7 @@ pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Finding
             Operation::Run(action) => Some(*action),
             _ => None,
         })
+        .chain(machine.actions.iter().filter_map(|action| action.compensate))
         .collect();
     for (position, fields) in notes.actions.iter().enumerate() {
         let is_named = ["triggerState", "schedule"]
@@ -30,7 +31,7 @@ pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Finding
                 "nothing triggers action `{}`",
                 shown(fields.text("actionId").unwrap_or_default())
             );
-            let remedy = "add `triggerState`, or name it in a `run`";
+            let remedy = "add `triggerState`, or name it in a `run` or a `compensate`";
             findings.error(&fields.at.place(), "never-triggered", detail, remedy);
         }
     }

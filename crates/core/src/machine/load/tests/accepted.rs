@@ -106,10 +106,13 @@ actions:
     keepOnExit: true
     cancelOnExit: false
     requiresApproval: false
+    riskLevel: low
+    compensate: undo
     description: d
     tags: [ t ]
     createdAt: 2024-01-01
     updatedAt: 2024-01-01
+  - { actionId: undo, type: noop }
 hooks: { signed: { verify: docusign-hmac, secret: "{{secrets.hook}}", key: "{{request.body.x}}", type: SIGNED, payload: { a: 1 } } }
 templates: { notice: { subject: "Hello {{name}}", text: t, html: "<p>{{name}}</p>" } }
 "##;

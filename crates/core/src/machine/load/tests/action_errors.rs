@@ -61,14 +61,33 @@ bad-duration /actions/0/delay | `-5` is negative
 bad-limit /actions/0/limits/0 | neither `concurrency` nor `rate` | add one
     triggerState: a
     limits: [«{key: k}]
----
-not-supported /actions/0/requiresApproval | is not supported yet | remove it
+"#;
+    check(start, cases, Error);
+}
+
+#[test]
+fn an_action_names_its_risk_what_takes_it_back_and_no_tag_of_ours() {
+    let start = "id: m\ninitial: a\nstates: {a: {}}\nactions:\n  - actionId: x\n    type: email\n    config: {to: y}\n";
+    let cases = r#"
+bad-value /actions/0/riskLevel | `hgih` | `high`?
     triggerState: a
-    «requiresApproval: true
+    riskLevel: «hgih
 ---
-not-supported /actions/0/compensate | `compensate` | remove it
+unknown-action /actions/0/compensate | no action `undo` | define it
     triggerState: a
-    «compensate: undo
+    compensate: «undo
+---
+contradiction /actions/0/compensate | `x` would take back its own effect | another
+    triggerState: a
+    compensate: «x
+---
+reserved-tag /actions/0/tags/1 | `operation:a` begins with `operation:` | another tag
+    triggerState: a
+    tags: [a, «"operation:a"]
+---
+reserved-tag /actions/0/tags | `subject:a` begins with `subject:` | another tag
+    triggerState: a
+    tags: «subject:a
 "#;
     check(start, cases, Error);
 }

@@ -1,5 +1,7 @@
 //! Every key of the configuration, with its type, its default and its meaning.
 
+mod access;
+
 use sprag_core::document::Shape;
 
 /// One key.
@@ -23,72 +25,12 @@ const TEXTS: Shape = Shape::List(&Shape::Text);
 const MEBIBYTES_64: u64 = 64 * 1024 * 1024;
 
 /// All of them, in the order in which they are printed.
-pub(super) static KEYS: &[Key] = &[
-    Key {
-        section: "listen",
-        name: "address",
-        variable: "SPRAG_LISTEN",
-        shape: Shape::Text,
-        default: Some("\"127.0.0.1:7400\""),
-        about: &["The address of the API. With port 0, the server uses a free port and prints it."],
-    },
-    Key {
-        section: "listen",
-        name: "hosts",
-        variable: "SPRAG_LISTEN_HOSTS",
-        shape: TEXTS,
-        default: Some("[]"),
-        about: &["Host names of the server, besides localhost and loopback addresses."],
-    },
-    Key {
-        section: "listen",
-        name: "advertise",
-        variable: "SPRAG_LISTEN_ADVERTISE",
-        shape: Shape::Text,
-        default: None,
-        about: &[
-            "The address for other nodes on the same database: `HOST:PORT`.",
-            "Default: the address of the API.",
-        ],
-    },
-    Key {
-        section: "auth",
-        name: "mode",
-        variable: "SPRAG_AUTH",
-        shape: Shape::Word(&["off", "token"]),
-        default: Some("\"off\""),
-        about: &[
-            "Who may use the API. `off`: everybody who reaches it, so it listens on loopback only.",
-            "`token`: callers with a token; `sprag token create` creates one.",
-        ],
-    },
-    Key {
-        section: "auth",
-        name: "metrics",
-        variable: "SPRAG_AUTH_METRICS",
-        shape: Shape::Word(&["viewers", "everybody"]),
-        default: Some("\"viewers\""),
-        about: &["Who may read /metrics: tokens with the role viewer, or `everybody`."],
-    },
-    Key {
-        section: "auth",
-        name: "plainText",
-        variable: "SPRAG_AUTH_PLAIN_TEXT",
-        shape: Shape::Word(&["refuse", "accept"]),
-        default: Some("\"refuse\""),
-        about: &["`accept`: listen off loopback, unencrypted, in a network that you trust with the tokens."],
-    },
-    Key {
-        section: "auth",
-        name: "requestsPerSecond",
-        variable: "SPRAG_AUTH_REQUESTS_PER_SECOND",
-        shape: Shape::Whole {
-            least: 1,
-            most: 1_000_000,
-        },
-        default: Some("20000"),
-        about: &["The requests a second that one token may send."],
-    },
+pub(super) fn all() -> impl Iterator<Item = &'static Key> {
+    access::KEYS.iter().chain(KEYS)
+}
+
+/// Those that are not about access.
+static KEYS: &[Key] = &[
     Key {
         section: "store",
         name: "url",
@@ -141,17 +83,15 @@ pub(super) static KEYS: &[Key] = &[
             "You cannot list variables that make programs run other code (PATH, LD_PRELOAD, BASH_ENV, ...).",
         ],
     },
-    Key {
-        section: "exec",
-        name: "user",
-        variable: "SPRAG_EXEC_USER",
-        shape: Shape::Text,
-        default: None,
-        about: &[
+    optional(
+        ("exec", "user"),
+        "SPRAG_EXEC_USER",
+        Shape::Text,
+        &[
             "The user that runs these programs, in its own group only. The server must run as root.",
             "Default: the server's own user.",
         ],
-    },
+    ),
     Key {
         section: "secrets",
         name: "providers",
@@ -163,66 +103,60 @@ pub(super) static KEYS: &[Key] = &[
             "`file` is the content of `<dir>/NAME`, `vault` is the key NAME at the path of [secrets.vault].",
         ],
     },
-    Key {
-        section: "secrets",
-        name: "dir",
-        variable: "SPRAG_SECRETS_DIR",
-        shape: Shape::Text,
-        default: None,
-        about: &["The directory of the provider `file`."],
-    },
-    Key {
-        section: "secrets",
-        name: "allow",
-        variable: "SPRAG_SECRETS_ALLOW",
-        shape: TEXTS,
-        default: None,
-        about: &[
+    optional(
+        ("secrets", "dir"),
+        "SPRAG_SECRETS_DIR",
+        Shape::Text,
+        &["The directory of the provider `file`."],
+    ),
+    optional(
+        ("secrets", "allow"),
+        "SPRAG_SECRETS_ALLOW",
+        TEXTS,
+        &[
             "Which machines may use which secrets: `[\"billing=stripe_key\", \"order_*=courier_*\"]`.",
             "`*` at the end matches any ending. Default: every machine may use every secret.",
         ],
-    },
-    provider(
+    ),
+    optional(
         ("secrets.vault", "address"),
         "SPRAG_SECRETS_VAULT_ADDRESS",
         Shape::Text,
         &["The address of the Vault: `https://vault.example.com:8200`."],
     ),
-    provider(
+    optional(
         ("secrets.vault", "mount"),
         "SPRAG_SECRETS_VAULT_MOUNT",
         Shape::Text,
         &["The mount of its key-value engine, version 2. Default: `secret`."],
     ),
-    provider(
+    optional(
         ("secrets.vault", "path"),
         "SPRAG_SECRETS_VAULT_PATH",
         Shape::Text,
         &["The path that holds the secrets as keys: `apps/sprag`."],
     ),
-    provider(
+    optional(
         ("secrets.vault", "token"),
         "SPRAG_SECRETS_VAULT_TOKEN",
         Shape::Text,
         &["The token. Default: the environment variable VAULT_TOKEN."],
     ),
-    provider(
+    optional(
         ("secrets.vault", "namespace"),
         "SPRAG_SECRETS_VAULT_NAMESPACE",
         Shape::Text,
         &["The namespace, if the Vault has namespaces."],
     ),
-    Key {
-        section: "retention",
-        name: "closedDays",
-        variable: "SPRAG_RETENTION_CLOSED_DAYS",
-        shape: Shape::Whole { least: 1, most: 36_500 },
-        default: None,
-        about: &[
+    optional(
+        ("retention", "closedDays"),
+        "SPRAG_RETENTION_CLOSED_DAYS",
+        Shape::Whole { least: 1, most: 36_500 },
+        &[
             "Delete closed executions that did not change for this many days, unless they have open actions",
             "or dead letters. Default: keep them for ever.",
         ],
-    },
+    ),
     Key {
         section: "approval",
         name: "mode",
@@ -258,24 +192,31 @@ pub(super) static KEYS: &[Key] = &[
         default: Some("false"),
         about: &["Whether a proposer may approve: for one person who tries Sprag alone."],
     },
-    Key {
-        section: "approval",
-        name: "decideWithin",
-        variable: "SPRAG_APPROVAL_DECIDE_WITHIN",
-        shape: Shape::Text,
-        default: None,
-        about: &[
+    optional(
+        ("approval", "decideWithin"),
+        "SPRAG_APPROVAL_DECIDE_WITHIN",
+        Shape::Text,
+        &[
             "The time in which somebody must decide about a plan, such as \"2h\"; after it, the plan expires.",
             "Default: no limit.",
         ],
-    },
+    ),
+    optional(
+        ("approval", "validFor"),
+        "SPRAG_APPROVAL_VALID_FOR",
+        Shape::Text,
+        &["The time after an approval in which steps must begin, such as \"24h\". Default: no limit."],
+    ),
     Key {
-        section: "approval",
-        name: "validFor",
-        variable: "SPRAG_APPROVAL_VALID_FOR",
-        shape: Shape::Text,
-        default: None,
-        about: &["The time after an approval in which steps must begin, such as \"24h\". Default: no limit."],
+        section: "mcp",
+        name: "hosts",
+        variable: "SPRAG_MCP_HOSTS",
+        shape: TEXTS,
+        default: Some("[]"),
+        about: &[
+            "The hosts that agents may check with `http_check` and `tcp_check`. The server also refuses such a check of",
+            "another host by the role `proposer` alone, unless the plan needs approval.",
+        ],
     },
     Key {
         section: "audit",
@@ -288,14 +229,15 @@ pub(super) static KEYS: &[Key] = &[
             "Sprag refuses such a request without a reason.",
         ],
     },
-    Key {
-        section: "audit.heads",
-        name: "file",
-        variable: "SPRAG_AUDIT_HEADS_FILE",
-        shape: Shape::Text,
-        default: None,
-        about: &["A file for the heads of the audit, best on another machine: `sprag audit verify --heads`."],
-    },
+    optional(
+        ("audit.heads", "file"),
+        "SPRAG_AUDIT_HEADS_FILE",
+        Shape::Text,
+        &[
+            "A file to which Sprag appends the heads of the audit, best on another machine. `sprag audit verify",
+            "--heads` reads it. Default: no export.",
+        ],
+    ),
     Key {
         section: "audit.heads",
         name: "every",
@@ -312,17 +254,15 @@ pub(super) static KEYS: &[Key] = &[
         default: Some("\"100/1s\""),
         about: &["How many actions that a kill switch held start per time, once it is released or expires."],
     },
-    Key {
-        section: "telemetry",
-        name: "otlpEndpoint",
-        variable: "SPRAG_TELEMETRY_OTLP_ENDPOINT",
-        shape: Shape::Text,
-        default: None,
-        about: &[
+    optional(
+        ("telemetry", "otlpEndpoint"),
+        "SPRAG_TELEMETRY_OTLP_ENDPOINT",
+        Shape::Text,
+        &[
             "A collector of traces by OTLP over HTTP: `\"http://127.0.0.1:4318\"`. Sprag appends `/v1/traces`.",
             "Default: no traces.",
         ],
-    },
+    ),
     Key {
         section: "telemetry",
         name: "serviceName",
@@ -331,139 +271,139 @@ pub(super) static KEYS: &[Key] = &[
         default: Some("\"sprag\""),
         about: &["The `service.name` of this server in traces."],
     },
-    provider(
+    optional(
         ("providers.twilio", "account"),
         "SPRAG_PROVIDERS_TWILIO_ACCOUNT",
         Shape::Text,
         &["The Twilio account for `sms` actions. Credentials may be `{{secrets.NAME}}`."],
     ),
-    provider(
+    optional(
         ("providers.twilio", "token"),
         "SPRAG_PROVIDERS_TWILIO_TOKEN",
         Shape::Text,
         &["The token of the account, or the secret of `apiKey`."],
     ),
-    provider(
+    optional(
         ("providers.twilio", "apiKey"),
         "SPRAG_PROVIDERS_TWILIO_API_KEY",
         Shape::Text,
         &["The SID of an API key. Default: the account's own token is used."],
     ),
-    provider(
+    optional(
         ("providers.twilio", "from"),
         "SPRAG_PROVIDERS_TWILIO_FROM",
         Shape::Text,
         &["The sender, if the action sets none: a number, a short code or a name."],
     ),
-    provider(
+    optional(
         ("providers.twilio", "messagingService"),
         "SPRAG_PROVIDERS_TWILIO_MESSAGING_SERVICE",
         Shape::Text,
         &["The messaging service that sends, instead of `from`."],
     ),
-    provider(
+    optional(
         ("providers.twilio", "url"),
         "SPRAG_PROVIDERS_TWILIO_URL",
         Shape::Text,
         &["The URL of the service. Default: `https://api.twilio.com`."],
     ),
-    provider(
+    optional(
         ("providers.smtp", "host"),
         "SPRAG_PROVIDERS_SMTP_HOST",
         Shape::Text,
         &["The mail server of `email` actions with `provider: smtp`."],
     ),
-    provider(
+    optional(
         ("providers.smtp", "port"),
         "SPRAG_PROVIDERS_SMTP_PORT",
         Shape::Whole { least: 1, most: 65_535 },
         &["The port. Default: 587, 465 or 25, by `security`."],
     ),
-    provider(
+    optional(
         ("providers.smtp", "security"),
         "SPRAG_PROVIDERS_SMTP_SECURITY",
         Shape::Text,
         &["`starttls` (default), `tls` (encrypted from the start), or `none`."],
     ),
-    provider(
+    optional(
         ("providers.smtp", "username"),
         "SPRAG_PROVIDERS_SMTP_USERNAME",
         Shape::Text,
         &["The login; like the password, it may be `{{secrets.NAME}}`."],
     ),
-    provider(
+    optional(
         ("providers.smtp", "password"),
         "SPRAG_PROVIDERS_SMTP_PASSWORD",
         Shape::Text,
         &["The password."],
     ),
-    provider(
+    optional(
         ("providers.smtp", "from"),
         "SPRAG_PROVIDERS_SMTP_FROM",
         Shape::Text,
         &["The sender, if the action sets none: `Sprag <sprag@example.com>`."],
     ),
-    provider(
+    optional(
         ("providers.smtp", "ca"),
         "SPRAG_PROVIDERS_SMTP_CA",
         Shape::Text,
         &["A PEM file of certificates that Sprag trusts besides those of the system."],
     ),
-    provider(
+    optional(
         ("providers.sendgrid", "key"),
         "SPRAG_PROVIDERS_SENDGRID_KEY",
         Shape::Text,
         &["The API key; may be `{{secrets.NAME}}`."],
     ),
-    provider(
+    optional(
         ("providers.sendgrid", "from"),
         "SPRAG_PROVIDERS_SENDGRID_FROM",
         Shape::Text,
         &["The sender, if the action sets none."],
     ),
-    provider(
+    optional(
         ("providers.sendgrid", "url"),
         "SPRAG_PROVIDERS_SENDGRID_URL",
         Shape::Text,
         &["The URL of the service. Default: `https://api.sendgrid.com`."],
     ),
-    provider(
+    optional(
         ("providers.sendgrid", "templates"),
         "SPRAG_PROVIDERS_SENDGRID_TEMPLATES",
         TEXTS,
         &["Names for SendGrid's templates, used by actions: `[\"notice=d-0123456789abcdef\"]`."],
     ),
-    provider(
+    optional(
         ("providers.docusign", "account"),
         "SPRAG_PROVIDERS_DOCUSIGN_ACCOUNT",
         Shape::Text,
         &["The id of the account for `docusign_envelope` actions. Every key here may be `{{secrets.NAME}}`."],
     ),
-    provider(
+    optional(
         ("providers.docusign", "integrationKey"),
         "SPRAG_PROVIDERS_DOCUSIGN_INTEGRATION_KEY",
         Shape::Text,
         &["The integration key."],
     ),
-    provider(
+    optional(
         ("providers.docusign", "user"),
         "SPRAG_PROVIDERS_DOCUSIGN_USER",
         Shape::Text,
         &["The id of the user that sends the envelopes."],
     ),
-    provider(
+    optional(
         ("providers.docusign", "privateKey"),
         "SPRAG_PROVIDERS_DOCUSIGN_PRIVATE_KEY",
         Shape::Text,
         &["The integration key's RSA private key in PEM."],
     ),
-    provider(
+    optional(
         ("providers.docusign", "url"),
         "SPRAG_PROVIDERS_DOCUSIGN_URL",
         Shape::Text,
         &["The base URI of the account. Default: `https://www.docusign.net`."],
     ),
-    provider(
+    optional(
         ("providers.docusign", "authUrl"),
         "SPRAG_PROVIDERS_DOCUSIGN_AUTH_URL",
         Shape::Text,
@@ -527,8 +467,8 @@ pub(super) static KEYS: &[Key] = &[
     ),
 ];
 
-/// A key of a provider of services or of secrets: without a default, since one that is not set up is not there.
-const fn provider(
+/// A key without a default: what it sets up is not there unless it is given.
+const fn optional(
     (section, name): (&'static str, &'static str),
     variable: &'static str,
     shape: Shape,
@@ -564,7 +504,7 @@ const fn limit(
 /// The sections, each once, in order.
 pub(super) fn sections() -> Vec<&'static str> {
     let mut sections: Vec<&str> = Vec::new();
-    for key in KEYS {
+    for key in all() {
         if !sections.contains(&key.section) {
             sections.push(key.section);
         }
@@ -586,7 +526,7 @@ pub(super) fn last(section: &str) -> &str {
 
 /// The keys of a section.
 pub(super) fn of(section: &str) -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(move |key| key.section == section)
+    all().filter(move |key| key.section == section)
 }
 
 /// How the value of a key without a default could look.
