@@ -128,18 +128,16 @@ impl Seen {
     }
 }
 
-/// Writes what was counted at the end of each minute. What is counted when the engine goes down is lost.
+/// Writes what was counted at the end of each minute.
 pub(crate) async fn keep(app: App) {
-    while !app.is_closing() {
-        tokio::select! {
-            () = tokio::time::sleep(MINUTE) => {}
-            () = app.closed() => {}
-        }
+    loop {
+        tokio::time::sleep(MINUTE).await;
         flush(&app).await;
     }
 }
 
-async fn flush(app: &App) {
+/// Writes what was counted since the last time. The engine must still take entries.
+pub(crate) async fn flush(app: &App) {
     let denied = std::mem::take(&mut *lock(&app.refusals.denied));
     let unknown = std::mem::take(&mut *lock(&app.refusals.unknown));
     // The first of each that was denied has its entry.

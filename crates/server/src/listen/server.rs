@@ -81,6 +81,18 @@ pub struct Reserved {
     access: Access,
 }
 
+/// What a server counts for the audit and writes from time to time.
+pub struct Counted(Option<App>);
+
+impl Counted {
+    /// Writes it now. Whoever ends an engine calls this first: afterwards the engine takes no entries.
+    pub async fn write(&self) {
+        if let Some(app) = &self.0 {
+            refusals::flush(app).await;
+        }
+    }
+}
+
 /// How callers come in, with what it takes read from its files.
 pub struct Access {
     tls: Option<Arc<Loaded<ServerConfig>>>,
@@ -235,6 +247,11 @@ impl Server {
         self.address
     }
 
+    /// What this server counts for the audit.
+    pub fn counted(&self) -> Counted {
+        Counted(self.app.clone())
+    }
+
     /// Answers requests until `shutdown` is ready. Requests under way then have a few seconds to end.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self {
@@ -253,7 +270,9 @@ impl Server {
         let mut beside = JoinSet::new();
         beside.spawn(tls::watch(files));
         beside.spawn(keep(oidc));
-        let refusals = app.map(|app| tokio::spawn(refusals::keep(app)));
+        if let Some(app) = app {
+            beside.spawn(refusals::keep(app));
+        }
         let mut shutdown = pin!(shutdown);
         let mut connections = JoinSet::new();
         let mut seats = Seats::default();
@@ -307,10 +326,6 @@ impl Server {
         drop(listener);
         closing.send_replace(true);
         finish(connections).await;
-        if let Some(refusals) = refusals {
-            // It panics nowhere, and ends once the server goes down.
-            let _ = refusals.await;
-        }
         ended
     }
 }

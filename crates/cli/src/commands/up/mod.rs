@@ -21,13 +21,13 @@ use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::{Engine, Handle};
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
-use sprag_server::{Access, Error as ServerError, NodeClient, Reserved, Server};
+use sprag_server::{Access, Counted, Error as ServerError, NodeClient, Reserved, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -45,7 +45,7 @@ use crate::telemetry::{self, Endpoint};
 
 /// How long actions under way have to end once the server is asked to stop.
 const DRAIN: Duration = Duration::from_secs(8);
-/// How long the last traces have after that.
+/// How long the last counts have before that, of the same time, and the last traces after it.
 const FLUSH: Duration = Duration::from_secs(1);
 /// How long what is left of the runtime has to end after that.
 const RUNTIME_END: Duration = Duration::from_millis(500);
@@ -283,6 +283,7 @@ async fn serve(
     let demo = demo(purposed.purpose, &engine, server.address()).await?;
     let url = format!("{scheme}://{}", server.address());
     banner::show(&url, &address, demo.as_ref(), output)?;
+    let counted = server.counted();
     let (stop, stopped) = oneshot::channel::<()>();
     // Dropping the sender means the same.
     let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
@@ -291,6 +292,7 @@ async fn serve(
     let mut running = Running {
         engine,
         serving,
+        counted,
         signals,
         exporting,
         services,
@@ -368,6 +370,8 @@ pub(super) fn not_listening(error: impl Into<ServerError>) -> anyhow::Error {
 struct Running {
     engine: Engine,
     serving: JoinHandle<Result<(), ServerError>>,
+    /// What the server counts for the audit.
+    counted: Counted,
     signals: Signals,
     /// Carries traces to a collector, until the engine is gone.
     exporting: Option<JoinHandle<()>>,
@@ -416,6 +420,7 @@ impl Running {
         let Self {
             engine,
             serving,
+            counted,
             mut signals,
             exporting,
             services,
@@ -426,6 +431,10 @@ impl Running {
             tracing::warn!(signal, "second stop requested, exiting at once");
             std::process::exit(Exit::Failed.code().into());
         });
+        // While the engine takes entries. An engine that failed takes none, and answers at once.
+        let asked = Instant::now();
+        let _ = tokio::time::timeout(FLUSH, counted.write()).await;
+        let drain = DRAIN.saturating_sub(asked.elapsed());
         // The server may be the one that ended.
         let _ = stop.send(());
         let serving = async {
@@ -438,7 +447,7 @@ impl Running {
                 services.stop().await;
             }
         };
-        tokio::join!(engine.shutdown(DRAIN), serving, supervising);
+        tokio::join!(engine.shutdown(drain), serving, supervising);
         if let Some(exporting) = exporting {
             // What a collector does not take by then is lost.
             let _ = tokio::time::timeout(FLUSH, exporting).await;
