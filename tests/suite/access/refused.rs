@@ -20,7 +20,7 @@ fn entries(product: &Product, token: &str, verb: &str) -> Vec<serde_json::Value>
 }
 
 #[test]
-fn a_refused_request_is_in_the_audit_once_a_minute() {
+fn a_refused_request_is_in_the_audit_once_a_minute_and_its_number_survives_a_stop() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("admin.token");
     let arguments = ["--admin-token-file", file.to_str().unwrap()];
@@ -37,6 +37,20 @@ fn a_refused_request_is_in_the_audit_once_a_minute() {
     assert_eq!(at_once[0]["principal"], "dashboard");
     assert_eq!(at_once[0]["target"], "GET /v1/tokens");
     assert_eq!(at_once[0]["refused"], "role-missing");
+    for _ in 0..2 {
+        let refused = sprag(&product, "spt_guessed", &["token", "list"]);
+        assert!(text(&refused.stderr).contains("token-invalid"), "{refused:?}");
+    }
+    // A server that stops writes what it has counted.
+    assert!(product.terminate(GUARD).success());
+    let product = up(folder.path(), &[]);
+    let counted = entries(&product, &admin, "request.refused").split_off(1);
+    let counted: Vec<_> = counted
+        .iter()
+        .map(|entry| (entry["principal"].as_str(), entry["after"].as_str()))
+        .collect();
+    let twice = Some("2 requests in a minute");
+    assert_eq!(counted, [(Some("dashboard"), twice), (Some("anonymous"), twice)]);
 }
 
 #[test]
