@@ -20,7 +20,7 @@ fn machine(site: &Site) -> Value {
         "id": "order",
         "initial": "calling",
         "states": {
-            "calling": { "on": { "done.call": "called", "cancelled.call": "skipped" } },
+            "calling": { "on": { "done.call": "called", "failed.call": "skipped" } },
             "called": { "type": "final" },
             "skipped": { "type": "final" },
         },

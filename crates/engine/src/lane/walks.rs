@@ -7,7 +7,7 @@ use sprag_core::ids::SwitchId;
 use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
 use sprag_store::records::{self, ExecutionStatus};
-use sprag_store::traits::{SCAN_MAX, Search};
+use sprag_store::traits::{LaneReads, SCAN_MAX, Search};
 use sprag_store::{Error, Page, ShardId, Wanted};
 
 use super::loader::Loader;
@@ -39,6 +39,18 @@ pub(super) fn next_walk(lane: &Lane) -> Option<Timestamp> {
     let finishing = is_finishing.then_some(control.finishing.due);
     let walks = rejoining.into_iter().chain(aged_at).chain(switched).chain(finishing);
     walks.chain(jobs::next_job(lane)).min()
+}
+
+/// Whether one of these actions is of an execution that is not paused. What is paused waits for a person, not for a release.
+fn is_any_free(store: &mut dyn LaneReads, actions: &[records::Action]) -> Result<bool, Error> {
+    let wanted = Wanted {
+        executions: actions.iter().map(|action| action.execution).collect(),
+        ..Wanted::default()
+    };
+    let found = store.load(&wanted)?.executions;
+    Ok(found
+        .iter()
+        .any(|loaded| loaded.execution.status != ExecutionStatus::Paused))
 }
 
 /// Whether the engine's own work must read the store now.
@@ -129,7 +141,7 @@ impl Loader<'_> {
             scan: SCAN_MAX,
         })?;
         self.known.control.finishing = match found.next {
-            _ if self.is_any_free(&found.rows)? => Finishing {
+            _ if is_any_free(&mut *self.store, &found.rows)? => Finishing {
                 switch: next,
                 before: None,
                 due: self.now.plus(FINISH_EVERY_MILLIS),
@@ -149,18 +161,6 @@ impl Loader<'_> {
             }
         };
         Ok(())
-    }
-
-    /// Whether one of these actions is of an execution that is not paused. What is paused waits for a person, not for a release.
-    fn is_any_free(&mut self, actions: &[records::Action]) -> Result<bool, Error> {
-        let wanted = Wanted {
-            executions: actions.iter().map(|action| action.execution).collect(),
-            ..Wanted::default()
-        };
-        let found = self.store.load(&wanted)?.executions;
-        Ok(found
-            .iter()
-            .any(|loaded| loaded.execution.status != ExecutionStatus::Paused))
     }
 
     /// Open actions that a switch cancels, if they are in its scope.

@@ -267,12 +267,7 @@ impl Server {
             address: _,
             workers: _,
         } = self;
-        let mut beside = JoinSet::new();
-        beside.spawn(tls::watch(files));
-        beside.spawn(keep(oidc));
-        if let Some(app) = app {
-            beside.spawn(refusals::keep(app));
-        }
+        let _beside = beside(files, oidc, app);
         let mut shutdown = pin!(shutdown);
         let mut connections = JoinSet::new();
         let mut seats = Seats::default();
@@ -370,6 +365,17 @@ async fn bear(error: io::Error, seats: &Seats, metrics: &HttpMetrics) -> Result<
             Ok(())
         }
     }
+}
+
+/// What runs beside connections, until this is dropped.
+fn beside(files: Vec<Arc<dyn Look>>, oidc: Option<(Arc<Oidc>, Handle)>, app: Option<App>) -> JoinSet<()> {
+    let mut beside = JoinSet::new();
+    beside.spawn(tls::watch(files));
+    beside.spawn(keep(oidc));
+    if let Some(app) = app {
+        beside.spawn(refusals::keep(app));
+    }
+    beside
 }
 
 /// Keeps what is known of an OpenID provider new, where there is one.
