@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
+use sprag_core::document::json::{digest, hex};
 use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Shape, Stage};
 
@@ -83,8 +84,7 @@ impl Layers {
         let values = self.values.iter().filter(|(key, _)| shared(key));
         let values: Vec<_> = values.map(|(key, (value, _))| (key, value)).collect();
         let text = format!("{values:?}{:?}{:?}", self.named, self.alerts);
-        let digest = sprag_core::document::json::digest(text.as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&digest(text.as_bytes()))
     }
 
     fn get(&self, section: &'static str, name: &'static str) -> Option<&(Value, Place)> {

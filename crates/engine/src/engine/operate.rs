@@ -16,6 +16,7 @@ use super::handle::Handle;
 use crate::jobs::JobView;
 use crate::limits::{LimitKey, LimitView, Numbers, define};
 use crate::queue::control::SwitchView;
+use crate::read::held;
 use crate::read::restored::{self, backup_mark};
 use crate::read::scopes::ScopeNames;
 use crate::requests::audit::check_reason;
@@ -56,7 +57,7 @@ impl OperatorHandle<'_> {
         let view = self.switch(id).await?;
         let released_at = view.release.map(|release| release.at);
         match view.scope.parse() {
-            Ok(scope) => self.0.read().held(scope, released_at).await,
+            Ok(scope) => held::held(self.0.read(), scope, released_at).await,
             // Only a newer version writes a scope that this one cannot read.
             Err(error) => Err(Refusal::new(Code::ScopeUnknown, error.to_string())),
         }

@@ -155,13 +155,11 @@ impl Switch {
 
     /// Whether it cancels an open action.
     pub(crate) fn cancels(&self, action: &Action, now: Timestamp) -> bool {
-        match self.released(now) {
-            None => self.mode == Mode::Cancel && self.scope.covers(action),
-            Some(_) => {
-                let release = self.releases(action, now);
-                action.status == Status::Queued && release.is_some_and(|release| release.held == Held::Skip)
-            }
+        if self.released(now).is_none() {
+            return self.mode == Mode::Cancel && self.scope.covers(action);
         }
+        let release = self.releases(action, now);
+        action.status == Status::Queued && release.is_some_and(|release| release.held == Held::Skip)
     }
 
     /// The statuses of the actions that it cancels, in the order in which they are looked at; none for one that cancels nothing.

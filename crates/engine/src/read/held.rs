@@ -16,21 +16,23 @@ const COUNTED_MAX: usize = 10_000;
 /// Actions that are shown.
 const SHOWN_MAX: usize = 20;
 
-impl ReadHandle {
-    /// What a switch over this scope holds. One that is off holds what was due when it was released.
-    pub(crate) async fn held(&self, scope: Scope, released_at: Option<Timestamp>) -> Result<HeldBySwitch, Refusal> {
-        self.query(ReadKind::Scan, move |reader| {
-            let queued = match released_at {
-                Some(at) => waits_for(&scope, at),
-                None => scope.condition(Status::Queued),
-            };
-            Ok(HeldBySwitch {
-                queued: switched(reader, queued)?,
-                running: switched(reader, scope.condition(Status::Running))?,
-            })
+/// What a switch over this scope holds. One that is off holds what was due when it was released.
+pub(crate) async fn held(
+    handle: &ReadHandle,
+    scope: Scope,
+    released_at: Option<Timestamp>,
+) -> Result<HeldBySwitch, Refusal> {
+    let read = move |reader: &dyn Reader| {
+        let queued = match released_at {
+            Some(at) => waits_for(&scope, at),
+            None => scope.condition(Status::Queued),
+        };
+        Ok(HeldBySwitch {
+            queued: switched(reader, queued)?,
+            running: switched(reader, scope.condition(Status::Running))?,
         })
-        .await
-    }
+    };
+    handle.query(ReadKind::Scan, read).await
 }
 
 /// What the queued actions meet that wait for the release of a switch over this scope.

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use sprag_core::action::{Action, Status, Verdict};
+use sprag_core::document::json::hex;
 use sprag_core::ids::{Mint, Slot, SwitchId};
 use sprag_core::integrity::audit::{Decision, Head, Verb};
 use sprag_core::operation::WorkflowStatus;
@@ -129,10 +130,9 @@ fn entry(
     (tokens, plans): (usize, usize),
 ) -> Result<Mutation, Error> {
     let heads = store.audit_heads()?;
-    let named = heads.iter().map(|head| {
-        let hash: String = head.hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("shard {}: entry {}, {hash}", head.shard, head.sequence)
-    });
+    let named = heads
+        .iter()
+        .map(|head| format!("shard {}: entry {}, {}", head.shard, head.sequence, hex(&head.hash)));
     let before = named.collect::<Vec<_>>().join("; ");
     let decision = Decision {
         principal: by.to_owned(),

@@ -13,6 +13,7 @@ pages! {
     "action-unknown"
     "agent-insecure"
     "agent-not-ready"
+    "agent-refused"
     "approval-expired"
     "approval-missing"
     "attempt-superseded"

@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     /// The id of the switch
     #[arg(add = Names::Switches.completer())]
     id: String,
-    /// run: start the actions that it held; skip: cancel them{n}[default: run]
+    /// run: start the actions that it held;{n}skip: cancel them [default: run]
     #[arg(long, default_value = "run", hide_default_value = true, add = words(&["run", "skip"]))]
     held: String,
     /// Start at most this many held actions per time, such as{n}10/1s [default: the rate in the configuration]

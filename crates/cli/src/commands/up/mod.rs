@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::{Engine, Handle};
@@ -432,7 +432,7 @@ impl Running {
             std::process::exit(Exit::Failed.code().into());
         });
         // While the engine takes entries. An engine that failed takes none, and answers at once.
-        let asked = Instant::now();
+        let asked = tokio::time::Instant::now();
         let _ = tokio::time::timeout(FLUSH, counted.write()).await;
         let drain = DRAIN.saturating_sub(asked.elapsed());
         // The server may be the one that ended.

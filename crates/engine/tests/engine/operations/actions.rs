@@ -295,7 +295,7 @@ fn what_a_principal_ends_does_not_begin_again() {
     approve(&mut rig, id, "bob").unwrap();
     fail(&mut rig, "pay");
     cancel(&mut rig, id).unwrap();
-    assert_eq!(code(rig.act(RetryDead::as_is(id.action()))), Code::ApprovalExpired);
+    assert_eq!(code(rig.act(RetryDead::as_is(id.action()))), Code::StatusConflict);
     assert_eq!(rig.started().len(), 1);
 
     let (mut rig, execution) = shop();

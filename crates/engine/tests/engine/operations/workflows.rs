@@ -374,7 +374,7 @@ fn a_dead_letter_of_a_workflow_that_a_principal_ended_is_not_retried() {
     fail(&mut rig, "first");
     let dead = rig.action(id.execution(), "first").id;
     cancel(&mut rig, id).unwrap();
-    assert_eq!(code(rig.act(RetryDead::as_is(dead))), Code::ApprovalExpired);
+    assert_eq!(code(rig.act(RetryDead::as_is(dead))), Code::StatusConflict);
     assert_eq!(rig.started(), ["first"]);
 }
 
