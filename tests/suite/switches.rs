@@ -1,5 +1,7 @@
 //! Kill switches of the real binary: what they hold, how they let go of it, and what `kill -9` does to that.
 
+#![expect(clippy::disallowed_methods, reason = "a rate is measured in real time")]
+
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,8 @@
 //! A kill switch over three nodes while calls are under way: none begins once the switch is effective, retries included. What it
 //! held starts at the rate of its release, also when a node is killed meanwhile.
 
+#![expect(clippy::disallowed_methods, reason = "a rate is measured in real time")]
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
