@@ -25,7 +25,7 @@ pub(crate) enum Command {
     Show(show::Arguments),
     /// Release a switch: waiting actions start again, or are cancelled
     #[command(
-        after_help = "Examples:\n  sprag switch off swi_01m7kydswteqea2dygh6x7t50q --rate 10/1s\n  sprag switch off swi_01m7kydswteqea2dygh6x7t50q --held skip --reason \"sent by hand\""
+        after_help = "Examples:\n  sprag switch off swi_01m7kydswteqea2dygh6x7t50q --rate 10/1s\n  sprag switch off swi_01m7kydswteqea2dygh6x7t50q --held skip --reason handled"
     )]
     Off(off::Arguments),
 }

@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     /// run: start the actions that it held;{n}skip: cancel them [default: run]
     #[arg(long, default_value = "run", hide_default_value = true, add = words(&["run", "skip"]))]
     held: String,
-    /// Start at most this many held actions per time, such as{n}10/1s [default: the rate in the configuration]
+    /// How many held actions start per time: 10/1s{n}[default: `[switches] rate` of the server]
     #[arg(long, value_name = "COUNT/TIME")]
     rate: Option<String>,
     /// Release only at this revision
