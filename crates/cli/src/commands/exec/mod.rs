@@ -47,8 +47,8 @@ pub(crate) enum Command {
     Cancel(Changed),
     /// Take back what a closed execution did
     ///
-    /// The compensations of its actions become a workflow, that of the latest
-    /// effect first. It waits for approval if one of them needs it.
+    /// The compensations of its actions become a workflow, that of the latest{n}effect
+    /// first. It waits for approval if one of them needs it.
     #[command(
         after_help = "Examples:\n  sprag exec compensate order/118 --reason \"the customer withdrew\"",
         mut_arg("id", of_execution)
