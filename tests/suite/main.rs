@@ -43,6 +43,7 @@ mod sleeping;
 mod streams;
 mod structure;
 mod supervision;
+mod switches;
 mod telemetry;
 mod timers;
 mod validation;

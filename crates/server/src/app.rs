@@ -15,6 +15,7 @@ use crate::access::auth::Auth;
 use crate::access::gate::Gate;
 use crate::access::guard::Hosts;
 use crate::access::oidc::Oidc;
+use crate::access::refusals::Refusals;
 use crate::handlers::workers::Cell;
 use crate::listen::admission::Admission;
 use crate::listen::arrivals::Arrivals;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) forwarder: Forwarder,
     /// Who is let in.
     pub(crate) gate: Gate,
+    /// Who was not, in this minute.
+    pub(crate) refusals: Refusals,
     /// Requests at once, by class.
     pub(crate) admission: Admission,
     /// Bodies of requests in memory.
@@ -91,6 +94,7 @@ impl App {
             workers: Cell::default(),
             forwarder: Forwarder::new(settings.nodes.clone()),
             gate: Gate::new(settings.auth.clone(), settings.oidc.clone()),
+            refusals: Refusals::default(),
             admission: Admission::default(),
             arrivals: Arrivals::default(),
             flight: Flight::default(),

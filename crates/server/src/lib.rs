@@ -24,8 +24,8 @@ pub use access::oidc::Options as OidcOptions;
 pub use handlers::tokens::first_token;
 pub use handlers::workers::{NotReloaded, NotStartable, Reload, Reloaded, Workers};
 pub use listen::{
-    Access, BODY_BYTES_MAX, Clients, Error, Options, Pair, Reserved, Server, Tls, TlsError, Trust, client_config,
-    is_readable,
+    Access, BODY_BYTES_MAX, Clients, Counted, Error, Options, Pair, Reserved, Server, Tls, TlsError, Trust,
+    client_config, is_readable,
 };
 pub use nodes::{HttpPeers, NodeClient};
 pub use problem::Code;

@@ -256,6 +256,10 @@ fn about_operating() -> Vec<Route> {
             get(VIEWER, switches::show, doc::switches::show()),
         ),
         (
+            "/v1/kill-switches/{id}/held",
+            get(VIEWER, switches::held, doc::switches::held()),
+        ),
+        (
             "/v1/kill-switches/{id}/release",
             post(OPERATOR, switches::release, doc::switches::release()),
         ),

@@ -1,6 +1,7 @@
 //! Who gets in, in the real binary: tokens, their own and those of an OpenID provider, certificates, and guessers.
 
 mod oidc;
+mod refused;
 mod tls;
 mod tokens;
 

@@ -10,6 +10,7 @@ mod rolling;
 mod runners;
 mod secured;
 mod storm;
+mod switches;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

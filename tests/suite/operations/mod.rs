@@ -1,11 +1,13 @@
 //! Operations on the real binary, with people who have tokens: published, proposed, approved, run, and killed between.
 
+mod audited;
 mod crashes;
 mod decisions;
 mod follow_ups;
 mod runs;
 mod seed_defects;
 mod statuses;
+mod switched;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,7 @@ description: The cache
 operation: cache.look
 subject: cache
 riskLevel: low
+tags: [night]
 parameters: { path: { type: string, required: true }, note: { type: string } }
 action:
   type: webhook
@@ -97,16 +100,17 @@ impl Office {
         };
         office.configure(config);
         office.start(&[]).unwrap();
-        let first = wait::until("the first token", GUARD, || {
-            let log = office.product.as_ref()?.log();
-            let (_, rest) = log.split_once("shown only now: ")?;
-            rest.split_once('\n').map(|(token, _)| token.trim().to_owned())
-        });
-        office.tokens.insert("admin".to_owned(), first);
+        office.admit();
         for (name, role) in PEOPLE {
             office.hire(name, &json!({ "name": name, "roles": [role] }));
         }
         office
+    }
+
+    /// Keeps the first token that the server prints.
+    fn admit(&mut self) {
+        let first = self.product.as_ref().unwrap().first_token();
+        self.tokens.insert("admin".to_owned(), first);
     }
 
     /// Creates a token.

@@ -135,7 +135,6 @@ enum Command {
     #[command(after_help = "Examples:\n  sprag backup --to sprag-2026-11-15.db")]
     Backup(backup::Arguments),
     /// Restore a backup to a stopped server's store
-    #[command(after_help = "Examples:\n  sprag restore sprag-2026-11-15.db --store sqlite:./restored.db")]
     Restore(restore::Arguments),
     /// Move a stopped server's file to PostgreSQL
     Migrate(migrate::Arguments),

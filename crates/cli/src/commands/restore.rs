@@ -1,17 +1,20 @@
 //! `sprag restore`: puts a backup in the place of a server's store, while the server is stopped.
 //!
 //! The restored database is held before any process can open it: a switch over everything is in it when it takes its place.
+//! A `PostgreSQL` database is restored by its own tools: `--mark` holds it in the same way.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::json;
 use sprag_core::clock::{Clock as _, System};
 use sprag_core::time::Timestamp;
-use sprag_engine::read::restored;
+use sprag_engine::read::restored::{self, Hold};
 use sprag_store::sqlite::{Existing, Restore, RestoreError, restore};
+use sprag_store::{LaneStore, postgres};
 use sprag_wire::{RestoreReport, RestoredEffect};
 
+use super::up::store;
 use crate::config::{Environment, Given, Settings, StoreAddress};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, Table};
@@ -21,11 +24,21 @@ const WHO: &str = "restore";
 /// Effects that are printed; all of them are in the store and in `--output json`.
 const PRINTED_MAX: usize = 50;
 
+const EXAMPLES: &str = "\
+Examples:
+  sprag restore sprag-2026-11-15.db --store sqlite:./sprag.db
+  sprag restore --mark --store postgres://sprag@localhost/sprag";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The backup file
-    file: PathBuf,
-    /// Target: sqlite:PATH [default: the store of `sprag up`]
+    #[arg(required_unless_present = "mark")]
+    file: Option<PathBuf>,
+    /// Mark a store that other tools have restored:{n}stop all effects, revoke tokens and approvals
+    #[arg(long, conflicts_with_all = ["file", "force"])]
+    mark: bool,
+    /// Target: sqlite:PATH, with --mark also postgres:…{n}[default: the store of `sprag up`]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// The configuration file.
@@ -46,6 +59,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let Arguments {
         file,
+        mark: _,
         store,
         config,
         force,
@@ -56,23 +70,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         ..Given::default()
     };
     let settings = Settings::load(&given, &Environment::process())?;
-    let Some(path) = settings.store.file() else {
-        return Err(not_a_file(&settings.store));
-    };
-    let mut restoring = restore(&Restore {
-        from: file,
-        to: path,
-        existing: if *force { Existing::Replace } else { Existing::Refuse },
-    })
-    .map_err(|error| not_restored(&error))?;
-    let report = match restoring.lane() {
-        Some(lane) => {
-            let entropy = getrandom::u64().map_err(|error| Failure::new(format!("no entropy: {error}")))?;
-            restored::hold(lane, System::start(Timestamp::default()).now(), entropy, WHO)?
+    let report = match file {
+        Some(file) => {
+            let existing = if *force { Existing::Replace } else { Existing::Refuse };
+            restored_from(file, &settings.store, existing)?
         }
-        None => return Err(Failure::new("the copy of the backup no longer exists; run the command again").into()),
+        None => marked(&settings.store)?,
     };
-    restoring.finish().map_err(|error| not_restored(&error))?;
     let mut document = serde_json::to_value(&report)?;
     document["store"] = json!(settings.store.to_string());
     output.show(&document, text)?;
@@ -81,8 +85,52 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
             "the kill switch {} stops all effects; check the list, run `sprag up`, then: sprag switch off {}",
             report.switch, report.switch
         ));
+        output::note(
+            "no token and no approval of the backup counts; with `[auth]`, `sprag up` prints a new admin token",
+        );
     }
     Ok(Exit::Done)
+}
+
+/// Puts the backup in the place of the store.
+fn restored_from(file: &Path, store: &StoreAddress, existing: Existing) -> anyhow::Result<RestoreReport> {
+    let path = store.file().ok_or_else(|| not_a_file(store))?;
+    let restored = restore(&Restore {
+        from: file,
+        to: path,
+        existing,
+    });
+    let mut restoring = restored.map_err(|error| not_restored(&error))?;
+    let report = match restoring.lane() {
+        Some(lane) => held(lane, 1)?,
+        None => return Err(Failure::new("the copy of the backup no longer exists; run the command again").into()),
+    };
+    restoring.finish().map_err(|error| not_restored(&error))?;
+    Ok(report)
+}
+
+/// Holds a store that is in its place already.
+fn marked(address: &StoreAddress) -> anyhow::Result<RestoreReport> {
+    if let Some(path) = address.file().filter(|path| !path.exists()) {
+        let detail = format!("there is no database at `{}`; check the file name", path.display());
+        return Err(Failure::invalid(detail).code("backup-missing").into());
+    }
+    let mut opened = store::open(address, postgres::SHARDS)?;
+    held(&mut *opened.lane, opened.shards)
+}
+
+fn held(lane: &mut dyn LaneStore, shards: u32) -> anyhow::Result<RestoreReport> {
+    let entropy = getrandom::u64().map_err(|error| Failure::new(format!("no entropy: {error}")))?;
+    let now = System::start(Timestamp::default()).now();
+    Ok(restored::hold(
+        lane,
+        Hold {
+            now,
+            entropy,
+            by: WHO,
+            shards,
+        },
+    )?)
 }
 
 /// A backup is a file, and takes the place of one.
@@ -91,7 +139,7 @@ fn not_a_file(store: &StoreAddress) -> anyhow::Error {
         "`{store}` is not a file, and `sprag restore` restores files only"
     ))
     .code("restore-unsupported")
-    .note("restore a dump of the database with `pg_restore`")
+    .note("restore a dump of the database with `pg_restore`, then run `sprag restore --mark`")
     .note("restore the backup of a file to a file first, then move it with `sprag migrate sqlite:FILE postgres://…`")
     .into()
 }

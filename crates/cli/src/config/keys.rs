@@ -179,6 +179,10 @@ pub(super) static KEYS: &[Key] = keys! {
         "every" or "SPRAG_AUDIT_HEADS_EVERY": Text, Some("\"10m\"")
             => "How often Sprag looks for new entries to export.";
     }
+    "switches" {
+        "rate" or "SPRAG_SWITCHES_RATE": Text, Some("\"100/1s\"")
+            => "How many actions that a kill switch held start per time, once it is released or expires.";
+    }
     "telemetry" {
         "otlpEndpoint" or "SPRAG_TELEMETRY_OTLP_ENDPOINT": Text, None
             => "A collector of traces by OTLP over HTTP: `\"http://127.0.0.1:4318\"`. Sprag appends `/v1/traces`.",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
+use sprag_core::document::json::{digest, hex};
 use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Shape, Stage};
 
@@ -75,6 +76,15 @@ impl Layers {
     /// Sets a key, over whatever earlier layers gave it.
     pub(super) fn set(&mut self, key: &Key, value: Value, place: Place) {
         self.values.insert((key.section, key.name), (value, place));
+    }
+
+    /// The digest of everything that is configured, but for what differs from node to node, and what is secret.
+    pub(super) fn digest(&self) -> String {
+        let shared = |(section, name): &(&str, &str)| !matches!(*section, "listen" | "store") && *name != "token";
+        let values = self.values.iter().filter(|(key, _)| shared(key));
+        let values: Vec<_> = values.map(|(key, (value, _))| (key, value)).collect();
+        let text = format!("{values:?}{:?}{:?}", self.named, self.alerts);
+        hex(&digest(text.as_bytes()))
     }
 
     fn get(&self, section: &'static str, name: &'static str) -> Option<&(Value, Place)> {

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_core::action::Rate;
 use sprag_core::clock::Manual;
 use sprag_core::integrity::audit::VerbSet;
 use sprag_core::time::duration::Millis;
 use sprag_engine::queue::Caps;
+use sprag_engine::queue::control::DRAIN_DEFAULT;
 use sprag_engine::requests::operations::CheckHosts;
 use sprag_engine::{Limits, Retention};
 use sprag_runners::Registry;
@@ -141,6 +143,8 @@ pub(crate) struct Settings {
     pub(crate) heads: Option<Export>,
     /// Where traces go, and what the server is called there.
     pub(crate) telemetry: Option<(Endpoint, String)>,
+    /// The digest of the configuration, for the audit.
+    pub(crate) digest: String,
 }
 
 impl Settings {
@@ -207,12 +211,14 @@ impl Settings {
             secrets: secrets_of(layers),
             engine: sprag_engine::Options {
                 reasons: check.reasons(),
+                drain: check.value("switches", "rate", rate_of, || DRAIN_DEFAULT),
                 check_hosts: check.check_hosts(),
                 ..engine_of(layers)
             },
             alerts: layers.alerts.clone(),
             heads: check.heads(),
             telemetry: check.telemetry(),
+            digest: layers.digest(),
         };
         check.approval();
         check.listen(&settings);
@@ -534,6 +540,21 @@ fn every_of(text: &str) -> Result<Duration, Wrong> {
         Ok(every) if every.get() > 0 => Ok(Duration::from_millis(every.get())),
         Ok(_) => Err((format!("`{text}` is no time"), "write it as in \"10m\"".to_owned())),
         Err(problem) => Err((problem, "write it as in \"10m\"".to_owned())),
+    }
+}
+
+fn rate_of(text: &str) -> Result<Rate, Wrong> {
+    let remedy = || "write it as in \"100/1s\"".to_owned();
+    let wrong = |detail| (detail, remedy());
+    let (count, per) = text
+        .split_once('/')
+        .ok_or_else(|| wrong(format!("`{text}` is not a rate")))?;
+    let count = count.trim().parse::<u32>().ok().filter(|count| *count > 0);
+    let count = count.ok_or_else(|| wrong(format!("`{text}` does not begin with a number from 1 on")))?;
+    let per = Millis::parse(per.trim()).map_err(|problem| wrong(problem.to_string()))?;
+    match per.get() {
+        0 => Err(wrong(format!("`{text}` has no time"))),
+        per_millis => Ok(Rate { count, per_millis }),
     }
 }
 

@@ -12,7 +12,7 @@ fn a_process_dies_at_its_failpoint_and_the_next_one_goes_on() {
     assert_eq!(ended.code, None, "{ended:?}");
     let ended = run(place.command(&["up"]).env("SPRAG_FAILPOINT", "before-comit:1"));
     ended.fails(2, "is no failpoint");
-    let server = place.up(&[("SPRAG_FAILPOINT", "after-commit:3")]);
+    let server = place.up(&[("SPRAG_FAILPOINT", "after-commit:4")]);
     server.apply("id: door\ninitial: shut\nstates:\n  shut: { on: { OPEN: open } }\n  open: { on: { SHUT: shut } }\n");
     server
         .run(&["exec", "start", "door", "--key", "front"])
@@ -27,7 +27,7 @@ fn a_process_dies_at_its_failpoint_and_the_next_one_goes_on() {
 #[test]
 fn a_disk_that_fails_stops_the_server_with_the_reason() {
     let place = Place::new();
-    let mut server = place.up(&[("SPRAG_FAILPOINT", "disk-commit:2")]);
+    let mut server = place.up(&[("SPRAG_FAILPOINT", "disk-commit:3")]);
     let path = place.write(
         "door.yaml",
         "id: door\ninitial: shut\nstates:\n  shut: { type: final }\n",

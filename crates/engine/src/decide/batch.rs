@@ -154,6 +154,8 @@ pub(crate) struct Batch {
     pub(crate) news: Vec<(WorkflowId, ApprovalNews)>,
     /// How many of them were looked at for alerts.
     pub(crate) alerted: usize,
+    /// How many of them were looked at for the audit.
+    pub(crate) audited_ends: usize,
 }
 
 impl Batch {

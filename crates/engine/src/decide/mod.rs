@@ -38,7 +38,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sprag_core::access::Caller;
-use sprag_core::action::{Action, Status};
+use sprag_core::action::{Action, Rate, Status};
 use sprag_core::ids::{ActionId, ExecutionId, Mint, Slot};
 use sprag_core::integrity::audit::Head;
 use sprag_core::machine::Machine;
@@ -112,6 +112,8 @@ pub(crate) struct Rules {
     pub(crate) retention: Option<Retention>,
     /// Which plans need approval, and whose.
     pub(crate) approval: Policy,
+    /// The rate at which actions that a switch held start, unless its release says otherwise.
+    pub(crate) drain: Rate,
     /// The hosts that a principal who may only propose may have checked without approval.
     pub(crate) check_hosts: CheckHosts,
     /// Whether decisions note what traces show.
@@ -241,7 +243,9 @@ impl<'a> Decider<'a> {
             return alone;
         }
         let is_in_touch = self.is_in_touch();
-        self.known.queue.resting.hold(!is_in_touch);
+        let Known { control, queue, .. } = &mut *self.known;
+        queue.resting.hold(!is_in_touch);
+        queue.drains.follow(self.shards.share(), &control.switches);
         for _ in 0..most {
             let Some(turn) = self.choose() else { break };
             if is_suspected(&turn) {
@@ -271,16 +275,31 @@ impl<'a> Decider<'a> {
     /// leaves its queue where it is held for what it is, so that others of its queue continue.
     pub(crate) fn is_switched_off(&mut self, action: &Arc<Action>) -> bool {
         let now = self.now();
-        if self.known.control.switches.holding(action, now).is_none() {
-            return false;
-        }
-        self.known.queue.give_back(action.id);
+        let Known { control, queue, .. } = &mut *self.known;
+        let switches = &control.switches;
+        let until = match switches.holding(action, now) {
+            Some(_) => None,
+            None => match queue.drains.take(switches, action, now) {
+                Ok(()) => return false,
+                Err(until) => Some(until),
+            },
+        };
+        queue.give_back(action.id);
+        let is_selected = match until {
+            None => switches.sets_aside(action, now),
+            Some(_) => switches
+                .releases(action, now)
+                .any(|(switch, _)| switch.scope.is_selective()),
+        };
         // An action that must run alone leaves its queue too: it would be chosen again at once.
-        if self.known.control.switches.sets_aside(action, now) || action.body.crashes.is_suspect() {
-            self.batch.set_aside(Arc::clone(action));
-        } else {
-            self.known.queue.join(action);
+        if !is_selected && !action.body.crashes.is_suspect() {
+            queue.join(action);
+            return true;
         }
+        if let Some(until) = until {
+            control.rejoin_again(until, now);
+        }
+        self.batch.set_aside(Arc::clone(action));
         true
     }
 

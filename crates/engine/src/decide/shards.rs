@@ -125,6 +125,12 @@ impl Shards {
         self.is_whole() || u32::try_from(self.fences.len()).is_ok_and(|owned| owned >= self.shards())
     }
 
+    /// How many of how many shards are owned.
+    pub(crate) fn share(&self) -> (u32, u32) {
+        let owned = u32::try_from(self.fences.len()).unwrap_or(u32::MAX);
+        (owned, self.shards())
+    }
+
     /// Whether definitions, switches, limits and jobs are decided on here.
     pub(crate) fn owns_control(&self) -> bool {
         self.has(CONTROL)

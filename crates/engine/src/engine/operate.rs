@@ -9,19 +9,20 @@ use sprag_core::ids::{JobId, SwitchId};
 use sprag_core::integrity::audit::Verb;
 use sprag_core::machine::Machine;
 use sprag_store::{Error, Page, ReadKind};
-use sprag_wire::RestoreReport;
+use sprag_wire::{HeldBySwitch, ReleasedSwitch, RestoreReport};
 
 use super::asker::Asker;
 use super::handle::Handle;
 use crate::jobs::JobView;
 use crate::limits::{LimitKey, LimitView, Numbers, define};
 use crate::queue::control::SwitchView;
+use crate::read::held;
 use crate::read::restored::{self, backup_mark};
 use crate::read::scopes::ScopeNames;
 use crate::requests::audit::check_reason;
 use crate::requests::{
     AcceptClock, ClearLimit, Code, ListLimits, ListSwitches, Matches, Record, Refusal, Replied, Request, SetLimit,
-    SwitchOn,
+    SwitchOff, SwitchOn,
 };
 
 /// Keys that are shown; more are not looked for in definitions.
@@ -34,7 +35,7 @@ const MACHINES_PAGE: usize = 100;
 pub struct OperatorHandle<'a>(pub(crate) &'a Handle);
 
 impl OperatorHandle<'_> {
-    /// The switches that are on, oldest first.
+    /// The switches that are on or being released, oldest first.
     pub async fn switches(&self) -> Result<Vec<SwitchView>, Refusal> {
         let switches = self.0.ask(ListSwitches).await?;
         let mut shown = Vec::with_capacity(switches.len());
@@ -44,11 +45,39 @@ impl OperatorHandle<'_> {
         Ok(shown)
     }
 
-    /// One switch that is on.
+    /// One switch that is on or being released.
     pub async fn switch(&self, id: SwitchId) -> Result<SwitchView, Refusal> {
         let mut switches = self.switches().await?.into_iter();
         let found = switches.find(|switch| switch.id == id);
         found.ok_or_else(|| Refusal::no_switch(id))
+    }
+
+    /// What a switch holds: the actions that wait for it, and the attempts that run in its scope.
+    pub async fn held(&self, id: SwitchId) -> Result<HeldBySwitch, Refusal> {
+        let view = self.switch(id).await?;
+        let released_at = view.release.map(|release| release.at);
+        match view.scope.parse() {
+            Ok(scope) => held::held(self.0.read(), scope, released_at).await,
+            // Only a newer version writes a scope that this one cannot read.
+            Err(error) => Err(Refusal::new(Code::ScopeUnknown, error.to_string())),
+        }
+    }
+
+    /// Releases a switch, and says what it held until then.
+    pub async fn switch_off(&self, off: SwitchOff, asker: &Asker) -> Replied<ReleasedSwitch> {
+        // Looked at before: afterwards it starts.
+        let held = self.held(off.id).await;
+        let Replied { answer, replayed } = self.0.ask_once(off, asker).await;
+        let answer = match (answer, held) {
+            (Ok(switch), Ok(held)) => Ok(ReleasedSwitch { switch, held }),
+            // The answer to a request that is sent again: the switch may be gone by now, and holds nothing.
+            (Ok(switch), Err(_)) => Ok(ReleasedSwitch {
+                switch,
+                held: HeldBySwitch::default(),
+            }),
+            (Err(refusal), _) => Err(refusal),
+        };
+        Replied { answer, replayed }
     }
 
     /// Puts a switch on. Once this answers, no attempt in its scope starts. A scope that names nothing that exists is refused,
@@ -175,6 +204,8 @@ impl OperatorHandle<'_> {
             verb: Verb::Backup,
             target: "store".to_owned(),
             refused: None,
+            before: None,
+            after: None,
         };
         check_reason(&record, &asker.caller, &self.0.reasons)?;
         let copied = self.copy().await;

@@ -1,15 +1,17 @@
 //! What can be set about an engine. Every bound has a name and a default; reaching one has a named error.
 
+use sprag_core::action::Rate;
 use sprag_core::integrity::audit::VerbSet;
 use sprag_core::operation::approval::Policy;
 
 use crate::decide::alerts::Alert;
 use crate::effects::traces::Traces;
+use crate::queue::control::DRAIN_DEFAULT;
 use crate::queue::{Caps, CircuitOptions};
 use crate::requests::operations::CheckHosts;
 
 /// How an engine runs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How many attempts at once.
     pub caps: Caps,
@@ -21,6 +23,8 @@ pub struct Options {
     pub retention: Option<Retention>,
     /// Which plans need approval, and whose.
     pub approval: Policy,
+    /// The rate at which actions that a kill switch held start after its release.
+    pub drain: Rate,
     /// The hosts that a principal who may only propose may have checked without approval.
     pub check_hosts: CheckHosts,
     /// What is raised when actions that matter die.
@@ -29,6 +33,23 @@ pub struct Options {
     pub reasons: VerbSet,
     /// Who is told what happened, to draw traces of it; no exporter, unless set.
     pub traces: Traces,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            caps: Caps::default(),
+            circuits: CircuitOptions::default(),
+            limits: Limits::default(),
+            retention: None,
+            approval: Policy::default(),
+            drain: DRAIN_DEFAULT,
+            check_hosts: CheckHosts::default(),
+            alerts: Vec::new(),
+            reasons: VerbSet::default(),
+            traces: Traces::default(),
+        }
+    }
 }
 
 /// How long closed executions are kept.

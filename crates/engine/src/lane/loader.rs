@@ -311,7 +311,7 @@ impl Loader<'_> {
         let mut read = Control::of(&stored)?;
         read.inherit(&mut self.known.control);
         read.is_stored(self.stored_at);
-        read.next_sweep();
+        read.next_sweep(self.now);
         read.aged_at = self.now;
         let Known { control, queue, .. } = &mut *self.known;
         let old = std::mem::replace(control, read);

@@ -48,7 +48,7 @@ use crate::jobs::OpenJobs;
 use crate::leases::table::Leases;
 use crate::queue::Dispatcher;
 use crate::queue::control::Control;
-use crate::requests::{Command, may_overlap};
+use crate::requests::{Command, audit, may_overlap};
 
 pub(crate) use self::loader::damaged_error as damaged;
 pub use crate::commit::{Desk, Work, Writing};
@@ -165,6 +165,7 @@ impl Lane {
                 limits: options.limits,
                 retention: options.retention,
                 approval: options.approval.clone(),
+                drain: options.drain,
                 check_hosts: options.check_hosts.clone(),
                 is_traced: options.traces.is_on(),
                 types,
@@ -267,6 +268,7 @@ impl Lane {
         if raise_alerts(&mut decider) {
             alone.extend(decider.begin_ready(start_most, |turn| suspected.contains(turn)));
         }
+        audit::note_ended(&mut decider);
         for command in &mut commands {
             let call = command.call_mut();
             call.refresh(decider.known, decider.at.now);

@@ -227,12 +227,14 @@ impl Loader<'_> {
         }
         let control = &self.known.control;
         let before = control.switches.clone();
-        let (rejoining, aged) = (control.rejoining, control.aged);
+        let (rejoining, rejoined, aged) = (control.rejoining, control.rejoined, control.aged);
         self.read_control()?;
         let control = &mut self.known.control;
-        control.aged = aged;
-        let is_gone = |id| control.switches.get(id).is_none();
-        let released = before.all().any(|switch| is_gone(switch.id));
+        (control.aged, control.rejoined) = (aged, rejoined);
+        let released_now = |id| control.switches.get(id).map(|switch| switch.release);
+        let released = before
+            .all()
+            .any(|switch| released_now(switch.id) != Some(switch.release));
         control.rejoining = if released {
             Some(Rejoining::from_the_start())
         } else {

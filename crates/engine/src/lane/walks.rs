@@ -3,42 +3,54 @@
 //! Each batch takes a bounded piece along. The position of a walk is either derived again after a crash or stored with what
 //! it did, so a process that dies costs nothing but a second look.
 
-use sprag_core::action::Status;
+use sprag_core::ids::SwitchId;
 use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
-use sprag_store::{Error, Page, ShardId};
+use sprag_store::records::{self, ExecutionStatus};
+use sprag_store::traits::{LaneReads, SCAN_MAX, Search};
+use sprag_store::{Error, Page, ShardId, Wanted};
 
 use super::loader::Loader;
 use super::upkeep::EXPIRY_EVERY_MILLIS;
 use super::{Lane, jobs};
 use crate::engine::options::{AGED_ENTRIES_MAX, AGED_PAGE, AGED_STEP_MILLIS, AGED_WALK_MILLIS, CHORE_PAGE, Retention};
-use crate::queue::control::{Aging, Rejoining, Sweep};
+use crate::queue::control::{Aging, Finishing, Rejoining, Sweep};
+use crate::read::held::waits_for;
 use crate::requests::idempotency::KEPT_MILLIS;
-use crate::requests::{CancelSwitched, Command, Expire, ExpireAnswers, LapseSwitch, Rejoin, Rejoined, Swept};
+use crate::requests::{CancelSwitched, Command, Drained, Expire, ExpireAnswers, LapseSwitch, Rejoin, Rejoined, Swept};
 
 /// Expired answers that one batch deletes.
 const EXPIRED_MAX: usize = 256;
 
-/// The statuses that a switch's walk looks at, in order. What runs when its turn comes may be waiting again when it ends,
-/// so what waits is looked at twice.
-const SWEPT: [Status; 6] = [
-    Status::Scheduled,
-    Status::Retrying,
-    Status::Queued,
-    Status::Running,
-    Status::Retrying,
-    Status::Queued,
-];
+/// How often the store is searched for actions that wait for a release, in milliseconds.
+const FINISH_EVERY_MILLIS: u64 = 500;
 
 /// When a walk has something to do.
 pub(super) fn next_walk(lane: &Lane) -> Option<Timestamp> {
     let control = &lane.known.control;
-    if control.rejoining.is_some() || control.sweep.is_some() {
+    if control.sweep.is_some() {
         return Some(lane.now());
     }
+    let rejoining = control.rejoining.map(|rejoining| rejoining.due.max(lane.now()));
     let aged_at = lane.rules.retention.map(|_| control.aged_at);
-    let switched = control.switches.next_end().filter(|_| lane.shards.owns_control());
-    aged_at.into_iter().chain(switched).chain(jobs::next_job(lane)).min()
+    let owns_control = lane.shards.owns_control();
+    let switched = control.switches.next_end().filter(|_| owns_control);
+    let is_finishing = owns_control && control.switches.being_released().next().is_some();
+    let finishing = is_finishing.then_some(control.finishing.due);
+    let walks = rejoining.into_iter().chain(aged_at).chain(switched).chain(finishing);
+    walks.chain(jobs::next_job(lane)).min()
+}
+
+/// Whether one of these actions is of an execution that is not paused. What is paused waits for a person, not for a release.
+fn is_any_free(store: &mut dyn LaneReads, actions: &[records::Action]) -> Result<bool, Error> {
+    let wanted = Wanted {
+        executions: actions.iter().map(|action| action.execution).collect(),
+        ..Wanted::default()
+    };
+    let found = store.load(&wanted)?.executions;
+    Ok(found
+        .iter()
+        .any(|loaded| loaded.execution.status != ExecutionStatus::Paused))
 }
 
 /// Whether the engine's own work must read the store now.
@@ -55,6 +67,7 @@ impl Loader<'_> {
         if self.shards.owns_control() {
             let ended = self.known.control.switches.ended(self.now);
             commands.extend(ended.into_iter().map(|switch| Command::own(LapseSwitch(switch))));
+            self.finish_some(&mut commands)?;
         }
         self.rejoin_some(&mut commands)?;
         self.sweep_some(&mut commands)?;
@@ -65,14 +78,17 @@ impl Loader<'_> {
 
     /// Actions in no queue: those that no switch holds any more join theirs.
     fn rejoin_some(&mut self, commands: &mut Vec<Command>) -> Result<(), Error> {
-        let Some(Rejoining { shard, after }) = self.known.control.rejoining else {
+        let Some(Rejoining { shard, after, due }) = self.known.control.rejoining else {
             return Ok(());
         };
+        if due > self.now {
+            return Ok(());
+        }
         let Some(shard) = self.shards.from(shard) else {
-            self.known.control.rejoining = None;
-            commands.push(Command::own(Rejoined));
+            self.rejoined(commands);
             return Ok(());
         };
+        self.known.control.rejoined = Rejoining { shard, after, due };
         let found = self.store.ready(shard, "", &Page::new(after, CHORE_PAGE))?;
         commands.extend(found.rows.into_iter().map(|ready| {
             Command::own(Rejoin {
@@ -82,11 +98,68 @@ impl Loader<'_> {
         }));
         let after = found.next;
         let shard = if after.is_some() { shard } else { after_shard(shard) };
-        self.known.control.rejoining = Some(Rejoining { shard, after });
+        self.known.control.rejoining = Some(Rejoining { shard, after, due });
         if self.shards.from(shard).is_none() {
-            self.known.control.rejoining = None;
-            commands.push(Command::own(Rejoined));
+            self.rejoined(commands);
         }
+        Ok(())
+    }
+
+    /// The walk over what was set aside has come to its end. While a switch is being released, it begins anew after a rest.
+    fn rejoined(&mut self, commands: &mut Vec<Command>) {
+        let control = &mut self.known.control;
+        let is_released = control.switches.being_released().next().is_some();
+        control.rejoining = is_released.then(|| Rejoining {
+            due: self.now.plus(FINISH_EVERY_MILLIS),
+            ..Rejoining::from_the_start()
+        });
+        commands.push(Command::own(Rejoined));
+    }
+
+    /// Looks for an action that waits for the release of a switch. A switch without one is forgotten.
+    fn finish_some(&mut self, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let Finishing { switch, before, due } = self.known.control.finishing;
+        let rejoining = self.known.control.rejoining;
+        if due > self.now || rejoining.is_some_and(|rejoining| rejoining.due <= self.now) {
+            return Ok(());
+        }
+        let switches = &self.known.control.switches;
+        let of = |id: SwitchId| switches.being_released().find(|(released, _)| released.id == id);
+        let (at, before) = match switch.and_then(of) {
+            Some(found) => (Some(found), before),
+            None => (switches.being_released().next(), None),
+        };
+        let Some((switch, release)) = at else {
+            return Ok(());
+        };
+        let (id, condition) = (switch.id, waits_for(&switch.scope, release.at));
+        let next = switches.being_released().find(|(released, _)| released.id > id);
+        let next = next.map(|(next, _)| next.id);
+        let found = self.store.find_actions(&Search {
+            condition,
+            page: Page::new(before, CHORE_PAGE),
+            scan: SCAN_MAX,
+        })?;
+        self.known.control.finishing = match found.next {
+            _ if is_any_free(&mut *self.store, &found.rows)? => Finishing {
+                switch: next,
+                before: None,
+                due: self.now.plus(FINISH_EVERY_MILLIS),
+            },
+            Some(before) => Finishing {
+                switch: Some(id),
+                before: Some(before),
+                due: self.now,
+            },
+            None => {
+                commands.push(Command::own(Drained(id)));
+                Finishing {
+                    switch: next,
+                    before: None,
+                    due: self.now,
+                }
+            }
+        };
         Ok(())
     }
 
@@ -101,7 +174,9 @@ impl Loader<'_> {
         else {
             return Ok(());
         };
-        let Some(status) = SWEPT.get(phase) else {
+        let swept = self.known.control.switches.get(switch);
+        let statuses = swept.map_or(&[][..], |swept| swept.cancelled_statuses(self.now));
+        let Some(status) = statuses.get(phase) else {
             self.known.control.sweep = None;
             commands.push(Command::own(Swept(switch)));
             return Ok(());

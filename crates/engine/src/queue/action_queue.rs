@@ -15,7 +15,7 @@ pub(crate) const LINE_MAX: usize = 1_024;
 pub(crate) struct Place {
     /// 100 − priority, so that higher goes first.
     pub(crate) rank: u8,
-    run_at: Timestamp,
+    pub(crate) run_at: Timestamp,
     action: ActionId,
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sprag_core::ids::{ExecutionId, SwitchId};
+use sprag_core::ids::{ActionId, ExecutionId, SwitchId};
 use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
 use sprag_store::records::{Fact, FactKind, ProcessRun};
@@ -19,7 +19,7 @@ use crate::decide::ClockCheck;
 use crate::limits::Override;
 
 pub use super::scope::{ParseScopeError, Scope};
-pub use super::switch::{Mode, Switch, Switches};
+pub use super::switch::{DRAIN_DEFAULT, Held, Mode, Release, Switch, Switches};
 use super::tokens::Tokens;
 pub use sprag_wire::Switch as SwitchView;
 
@@ -30,12 +30,19 @@ pub const OVERRIDES_MAX: usize = 1_000;
 /// The longest reason, in characters.
 pub const REASON_CHARACTERS_MAX: usize = 1_000;
 
+/// How long the walk over what was set aside rests while something that it came to must wait, in milliseconds: at least, and
+/// at most.
+const REJOIN_REST_MILLIS: u64 = 100;
+const REJOIN_REST_MILLIS_MAX: u64 = 1_000;
+
 /// Where the walk over what was set aside stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rejoining {
     /// From which shard on.
     pub(crate) shard: ShardId,
     pub(crate) after: Option<ReadyKey>,
+    /// When it continues.
+    pub(crate) due: Timestamp,
 }
 
 impl Rejoining {
@@ -43,8 +50,19 @@ impl Rejoining {
         Self {
             shard: CONTROL,
             after: None,
+            due: Timestamp::default(),
         }
     }
+}
+
+/// Where the search for actions that wait for a release stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Finishing {
+    /// Of the release of which switch; the first, if that is gone.
+    pub(crate) switch: Option<SwitchId>,
+    pub(crate) before: Option<ActionId>,
+    /// When it continues.
+    pub(crate) due: Timestamp,
 }
 
 /// Where the walk over old executions stands.
@@ -79,6 +97,9 @@ pub(crate) const REJOIN: &str = "rejoin";
 /// The name of the mark that says how far old executions have been looked at.
 pub(crate) const RETENTION: &str = "retention";
 
+/// The name of the mark that has the digest of the last server's configuration.
+pub(crate) const CONFIGURATION: &str = "configuration";
+
 /// What operators have set, in memory.
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -87,6 +108,9 @@ pub(crate) struct Control {
     /// Shared with those who check tokens.
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) rejoining: Option<Rejoining>,
+    /// Where the page began that the walk over what was set aside read last.
+    pub(crate) rejoined: Rejoining,
+    pub(crate) finishing: Finishing,
     pub(crate) sweep: Option<Sweep>,
     /// Since when switches are stored, or were so when this lane first saw them.
     stored: BTreeMap<SwitchId, Timestamp>,
@@ -95,6 +119,8 @@ pub(crate) struct Control {
     pub(crate) aged: Aging,
     /// When old executions are looked at next.
     pub(crate) aged_at: Timestamp,
+    /// The digest of the last server's configuration.
+    pub(crate) configuration: Option<String>,
     /// Whether the clock can be believed.
     pub(crate) clock: ClockCheck,
 }
@@ -116,11 +142,14 @@ impl Default for Control {
             overrides: BTreeMap::new(),
             tokens: Arc::default(),
             rejoining: None,
+            rejoined: Rejoining::from_the_start(),
+            finishing: Finishing::default(),
             sweep: None,
             stored: BTreeMap::new(),
             swept: BTreeSet::new(),
             aged: Aging::from_the_start(),
             aged_at: Timestamp::default(),
+            configuration: None,
             clock: ClockCheck::default(),
         }
     }
@@ -156,12 +185,15 @@ impl Control {
             match fact.key.as_str() {
                 REJOIN => control.rejoining = Some(Rejoining::from_the_start()),
                 RETENTION => control.aged.after = body(fact)?,
+                CONFIGURATION => control.configuration = Some(body(fact)?),
                 // A backup leaves its own.
                 _ => {}
             }
         }
+        if control.switches.being_released().next().is_some() {
+            control.rejoining = Some(Rejoining::from_the_start());
+        }
         control.clock = ClockCheck::of(marks, *last_run)?;
-        control.next_sweep();
         Ok(control)
     }
 
@@ -190,12 +222,22 @@ impl Control {
         since.is_some_and(|since| now.since(*since) >= millis)
     }
 
+    /// The walk over what was set aside reads its last page again then: something in it must wait until then.
+    pub(crate) fn rejoin_again(&mut self, until: Timestamp, now: Timestamp) {
+        // One that is to be cancelled waits for another walk.
+        let due = until
+            .max(now.plus(REJOIN_REST_MILLIS))
+            .min(now.plus(REJOIN_REST_MILLIS_MAX));
+        self.rejoining = Some(Rejoining { due, ..self.rejoined });
+    }
+
     /// Begins with the first switch that cancels and has not come to the end of it.
-    pub(crate) fn next_sweep(&mut self) {
+    pub(crate) fn next_sweep(&mut self, now: Timestamp) {
+        let cancels = |switch: &Switch| !switch.cancelled_statuses(now).is_empty();
         let open = self
             .switches
             .all()
-            .find(|switch| switch.mode == Mode::Cancel && !switch.swept && !self.swept.contains(&switch.id));
+            .find(|switch| cancels(switch) && !switch.swept && !self.swept.contains(&switch.id));
         self.sweep = open.map(|switch| Sweep {
             switch: switch.id,
             phase: 0,

@@ -12,6 +12,7 @@ use super::circuit::{CircuitOptions, Circuits};
 use super::permits::{Caps, Lack, Need, Permits};
 
 use super::control::Switches;
+use super::drain::Drains;
 use super::recent::RecentStarts;
 use super::shards::Resting;
 use crate::leases::polls::{Polls, waiting_for_runner};
@@ -81,6 +82,8 @@ pub(crate) struct Dispatcher {
     closed: bool,
     /// Shards of which nothing begins, because they are being handed over.
     pub(crate) resting: Resting,
+    /// Rates at which released actions begin.
+    pub(crate) drains: Drains,
 }
 
 impl Dispatcher {
@@ -105,6 +108,7 @@ impl Dispatcher {
             alone: BTreeSet::new(),
             closed: false,
             resting: Resting::default(),
+            drains: Drains::default(),
         }
     }
 
@@ -232,12 +236,16 @@ impl Dispatcher {
             let Some(line) = self.lines.get_mut(&name) else {
                 continue;
             };
-            let Some((_, action, execution)) = line.head() else {
+            let Some((place, action, execution)) = line.head() else {
                 self.requeue(&name);
                 continue;
             };
             if let Some(switch) = switches.holding_type(&line.kind, now) {
                 self.park(name, Lack::Switch(switch));
+                continue;
+            }
+            if let Some(lack) = self.drains.lacks(switches, &line.kind, place.run_at, now) {
+                self.park(name, lack);
                 continue;
             }
             let need = Need {
@@ -445,7 +453,7 @@ impl Dispatcher {
     /// When something parked by time may start.
     pub(crate) fn next_wake(&self) -> Option<Timestamp> {
         let times = self.parked.keys().filter_map(|lack| match lack {
-            Lack::Rate(_, until) | Lack::Circuit(_, until) => Some(*until),
+            Lack::Rate(_, until) | Lack::Circuit(_, until) | Lack::Release(_, until) => Some(*until),
             Lack::Total | Lack::Type(_) | Lack::Key(_) | Lack::Grant(_) | Lack::Switch(_) | Lack::Runner(_) => None,
         });
         // One whose time has come waits for what is under way to end, not for the clock.
@@ -468,7 +476,9 @@ impl Dispatcher {
             Some(Lack::Type(kind)) => waiting(WaitingFor::Permit, kind.clone(), None),
             Some(Lack::Rate(key, until)) => waiting(WaitingFor::Rate, key.clone(), Some(*until)),
             Some(Lack::Circuit(destination, until)) => waiting(WaitingFor::Circuit, destination.clone(), Some(*until)),
-            Some(Lack::Switch(switch)) => waiting(WaitingFor::KillSwitch, switch.to_string(), None),
+            Some(Lack::Switch(switch) | Lack::Release(switch, _)) => {
+                waiting(WaitingFor::KillSwitch, switch.to_string(), None)
+            }
             Some(Lack::Runner(route)) => waiting_for_runner(self, route),
             Some(Lack::Total) | None => waiting(WaitingFor::Permit, "this node".to_owned(), None),
         }
@@ -521,7 +531,12 @@ impl Dispatcher {
     }
 
     fn unpark_due(&mut self, now: Timestamp) {
-        self.unpark_where(|lack| matches!(lack, Lack::Rate(_, until) | Lack::Circuit(_, until) if *until <= now));
+        self.unpark_where(|lack| {
+            matches!(
+                lack,
+                Lack::Rate(_, until) | Lack::Circuit(_, until) | Lack::Release(_, until) if *until <= now
+            )
+        });
     }
 
     /// Lets parked lines be looked at again, where what they lack is said to be free.

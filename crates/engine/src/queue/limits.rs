@@ -19,7 +19,7 @@ impl Dispatcher {
 
     /// A switch went on or off: lines that one held are looked at again.
     pub(crate) fn switches_changed(&mut self) {
-        self.unpark_where(|lack| matches!(lack, Lack::Switch(_)));
+        self.unpark_where(|lack| matches!(lack, Lack::Switch(_) | Lack::Release(..)));
     }
 
     /// Every key that something waits or runs under.

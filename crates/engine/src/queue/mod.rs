@@ -9,6 +9,7 @@ mod action_queue;
 mod circuit;
 pub mod control;
 mod dispatcher;
+mod drain;
 mod limits;
 mod permits;
 mod rate;

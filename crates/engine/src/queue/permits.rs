@@ -57,6 +57,8 @@ pub(crate) enum Lack {
     Circuit(String, Timestamp),
     /// A switch holds all of its type.
     Switch(SwitchId),
+    /// A switch held all of its type and is being released: the next may start then.
+    Release(SwitchId, Timestamp),
     /// No program asks for it. The last of these, so that all of its kind stand together at the end.
     Runner(Route),
 }

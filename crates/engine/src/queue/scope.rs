@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use sprag_core::action::Action;
+use sprag_core::action::{Action, Status};
+use sprag_core::filter::{Condition, Field};
 
 /// What a switch holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,21 @@ impl Scope {
                 action.tags.contains(&tag)
             }
             Self::Tag(tag) => action.tags.contains(tag),
+        }
+    }
+
+    /// What the actions in it meet that have a status.
+    pub fn condition(&self, status: Status) -> Condition {
+        let condition = Condition::number(Field::Status, status.number());
+        match self {
+            Self::All => condition,
+            Self::Machine(machine) => condition.and(Condition::text(Field::Machine, machine)),
+            Self::Type(kind) => condition.and(Condition::text(Field::Type, kind)),
+            Self::ActionId { machine, action_id } => condition
+                .and(Condition::text(Field::Machine, machine))
+                .and(Condition::text(Field::ActionId, action_id)),
+            Self::Operation(_) | Self::Subject(_) => condition.and(Condition::text(Field::Tag, self.to_string())),
+            Self::Tag(tag) => condition.and(Condition::text(Field::Tag, tag)),
         }
     }
 

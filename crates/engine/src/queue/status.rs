@@ -73,7 +73,7 @@ fn lack_waiting(lack: &Lack, now: Timestamp) -> Waiting {
     };
     match lack {
         Lack::Total => waiting(WaitingFor::Permit, "this node", None),
-        Lack::Switch(switch) => waiting(WaitingFor::KillSwitch, &switch.to_string(), None),
+        Lack::Switch(switch) | Lack::Release(switch, _) => waiting(WaitingFor::KillSwitch, &switch.to_string(), None),
         Lack::Type(kind) => waiting(WaitingFor::Permit, kind, None),
         Lack::Key(key) | Lack::Grant(key) => waiting(WaitingFor::Permit, key, None),
         Lack::Rate(key, until) => waiting(WaitingFor::Rate, key, Some(*until)),

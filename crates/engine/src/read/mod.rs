@@ -11,6 +11,7 @@ pub(crate) mod dry_run;
 pub(crate) mod follow;
 pub(crate) mod handle;
 pub mod health;
+pub(crate) mod held;
 pub(crate) mod history;
 pub(crate) mod lists;
 pub(crate) mod machines;

@@ -2,20 +2,26 @@
 //!
 //! A backup ends at an instant. Open actions may have run since, and the restored database does not know: attempts under
 //! way, attempts with an unknown outcome, and everything that was due later. So the first thing in a restored database
-//! is a switch over everything.
+//! is a switch over everything. Its tokens and approvals count no more, and the audit says so.
 
 use serde::{Deserialize, Serialize};
 use sprag_core::action::{Action, Status, Verdict};
-use sprag_core::ids::{Mint, Slot};
+use sprag_core::document::json::hex;
+use sprag_core::ids::{Mint, Slot, SwitchId};
+use sprag_core::integrity::audit::{Decision, Head, Verb};
+use sprag_core::operation::WorkflowStatus;
+use sprag_core::operation::approval::Refusal;
 use sprag_core::time::Timestamp;
+use sprag_store::home::CONTROL;
 use sprag_store::records::{Fact, FactKind};
-use sprag_store::traits::OpenAction;
-use sprag_store::{Error, LaneReads, LaneStore, Mutation, Page, ShardId, Wanted};
+use sprag_store::traits::{OpenAction, PlanQuery};
+use sprag_store::{Error, Fence, LaneReads, LaneStore, Mutation, Page, ShardId, Wanted};
 use sprag_wire::{Because, RestoreReport, RestoredEffect};
 
+use crate::decide::plans::PlanState;
 use crate::decide::{believed, convert};
 use crate::lane::damaged;
-use crate::queue::control::{Mode, Scope, Switch, body, fact};
+use crate::queue::control::{DRAIN_DEFAULT, Mode, Scope, Switch, body, fact};
 use crate::queue::tokens::Token;
 
 /// Effects that are listed; all are counted.
@@ -48,26 +54,35 @@ pub(crate) fn report(reader: &dyn sprag_store::Reader) -> Result<Option<RestoreR
     found.map(|fact| body(&fact)).transpose()
 }
 
-/// Holds a restored database, before anybody opens it, and lists what may repeat.
+/// When and by whom a restored database is held.
+#[derive(Clone, Copy, Debug)]
+pub struct Hold<'a> {
+    /// When.
+    pub now: Timestamp,
+    /// What makes its ids unique.
+    pub entropy: u64,
+    /// Who restores.
+    pub by: &'a str,
+    /// How many shards the store has.
+    pub shards: u32,
+}
+
+/// Holds a restored database, before anybody opens it, and lists what may repeat. No token of it counts any more, nor does any
+/// approval: some were revoked after the backup.
 ///
 /// All of it is one commit: a database that has the report has the switch.
-pub fn hold(store: &mut dyn LaneStore, now: Timestamp, entropy: u64, by: &str) -> Result<RestoreReport, Error> {
-    let fence = store.acquire(ShardId(0))?;
-    let taken_at = taken_at(store)?;
-    let switch = Switch {
-        id: Mint::new(now, entropy).switch(Slot(0)),
-        scope: Scope::All,
-        mode: Mode::Hold,
-        reason: "restored from a backup: effects after it may repeat".to_owned(),
-        by: by.to_owned(),
-        since: now,
-        expires_at: None,
-        swept: false,
-    };
-    let (total, effects) = effects(store)?;
+pub fn hold(store: &mut dyn LaneStore, hold: Hold<'_>) -> Result<RestoreReport, Error> {
+    let Hold {
+        now,
+        entropy,
+        by,
+        shards,
+    } = hold;
+    let switch = switch(hold, Mint::new(now, entropy).switch(Slot(0)));
+    let (total, effects) = effects(store, shards)?;
     let report = RestoreReport {
         restored_at: now,
-        taken_at,
+        taken_at: taken_at(store)?,
         switch: switch.id.to_string(),
         total,
         effects,
@@ -78,9 +93,104 @@ pub fn hold(store: &mut dyn LaneStore, now: Timestamp, entropy: u64, by: &str) -
         // An operator who restores a backup of last week knows that time has passed since.
         Mutation::PutFact(believed(now)),
     ];
-    mutations.extend(revoked(store, now, by)?);
-    store.commit(&[fence], &mutations)?;
+    let tokens = revoked(store, now, by)?;
+    let plans = unapproved(store, now, by)?;
+    mutations.push(entry(store, hold, &switch, (tokens.len(), plans.len()))?);
+    mutations.extend(tokens.into_iter().chain(plans));
+    let mut touched: Vec<ShardId> = mutations.iter().filter_map(|mutation| mutation.home(shards)).collect();
+    touched.push(CONTROL);
+    touched.sort_unstable();
+    touched.dedup();
+    let fences: Result<Vec<Fence>, Error> = touched.into_iter().map(|shard| store.acquire(shard)).collect();
+    store.commit(&fences?, &mutations)?;
     Ok(report)
+}
+
+fn switch(Hold { now, by, .. }: Hold<'_>, id: SwitchId) -> Switch {
+    Switch {
+        id,
+        scope: Scope::All,
+        mode: Mode::Hold,
+        reason: "restored from a backup: effects after it may repeat".to_owned(),
+        by: by.to_owned(),
+        since: now,
+        expires_at: None,
+        swept: false,
+        rate: DRAIN_DEFAULT,
+        release: None,
+    }
+}
+
+/// What the audit says of a restore. Its chain continues from the head that the backup has, so heads that were exported later
+/// show that the chain was rolled back.
+fn entry(
+    store: &mut dyn LaneReads,
+    Hold { now, by, .. }: Hold<'_>,
+    switch: &Switch,
+    (tokens, plans): (usize, usize),
+) -> Result<Mutation, Error> {
+    let heads = store.audit_heads()?;
+    let named = heads
+        .iter()
+        .map(|head| format!("shard {}: entry {}, {}", head.shard, head.sequence, hex(&head.hash)));
+    let before = named.collect::<Vec<_>>().join("; ");
+    let decision = Decision {
+        principal: by.to_owned(),
+        verb: Verb::Restore.word().to_owned(),
+        target: "store".to_owned(),
+        before: Some(before),
+        after: Some(format!(
+            "held by {}, {tokens} tokens revoked, {plans} plans without approval",
+            switch.id
+        )),
+        ..Decision::default()
+    };
+    let own = heads.into_iter().find(|head| head.shard == CONTROL.0);
+    let head = own.unwrap_or_else(|| Head::beginning(CONTROL.0));
+    Ok(Mutation::InsertAudit(head.link(now, decision.storable())))
+}
+
+/// The plans that are not over and have approvals: those count no more, and what runs waits for new ones.
+fn unapproved(store: &mut dyn LaneReads, now: Timestamp, by: &str) -> Result<Vec<Mutation>, Error> {
+    let mut changed = Vec::new();
+    for status in [
+        WorkflowStatus::Pending,
+        WorkflowStatus::AwaitingApproval,
+        WorkflowStatus::InProgress,
+        WorkflowStatus::Failed,
+    ] {
+        let mut query = PlanQuery {
+            status: Some(status),
+            page: Page::first(PAGE),
+            ..PlanQuery::default()
+        };
+        loop {
+            let found = store.find_plans(&query)?;
+            for row in found.rows {
+                let mut plan = PlanState::read(row).map_err(|error| Error::Corrupt {
+                    detail: error.to_string(),
+                })?;
+                if plan.decided.decisions.given.is_empty() {
+                    continue;
+                }
+                let comment = "restored from a backup";
+                plan.decided.decisions.revoked = Some(Refusal {
+                    by: by.to_owned(),
+                    at: now,
+                    comment: Some(comment.to_owned()),
+                });
+                plan.note("revoked", by, comment, now);
+                // One that failed stays so, until somebody resumes it.
+                let _ = plan.become_status(WorkflowStatus::AwaitingApproval, now);
+                changed.push(Mutation::PutPlan(plan.row()));
+            }
+            query.page.after = found.next;
+            if query.page.after.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(changed)
 }
 
 /// No token of the backup counts any more: some were revoked after it was taken.
@@ -106,13 +216,16 @@ fn taken_at(store: &mut dyn LaneReads) -> Result<Option<Timestamp>, Error> {
     Ok(store.last_run()?.map(|life| life.seen_at))
 }
 
-fn effects(store: &mut dyn LaneReads) -> Result<(u64, Vec<RestoredEffect>), Error> {
+fn effects(store: &mut dyn LaneReads, shards: u32) -> Result<(u64, Vec<RestoredEffect>), Error> {
     let mut listed = Vec::new();
     let mut total = 0;
-    for status in ORDER {
+    let parts = ORDER
+        .into_iter()
+        .flat_map(|status| (0..shards).map(move |shard| (status, ShardId(shard))));
+    for (status, shard) in parts {
         let mut after = None;
         loop {
-            let page = store.open(ShardId(0), status.number(), &Page::new(after, PAGE))?.rows;
+            let page = store.open(shard, status.number(), &Page::new(after, PAGE))?.rows;
             total += u64::try_from(page.len()).unwrap_or(u64::MAX);
             after = page.last().copied();
             if listed.len() < EFFECTS_MAX {

@@ -6,12 +6,17 @@
 
 use std::borrow::Cow;
 
-use sprag_core::access::Caller;
-use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
+use sprag_core::access::{Caller, LOCAL};
+use sprag_core::action::{Action, Status};
+use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot, WorkflowId};
 use sprag_core::integrity::audit::{Decision, Verb, VerbSet};
+use sprag_core::operation::is_workflow_machine;
 
 use super::{Answer, Call, Code, Refusal, Replied, Request, Route};
-use crate::decide::Decider;
+use crate::decide::{Decider, config_of};
+
+/// The type of the step that only writes a message, which the audit has too.
+const LOG_MESSAGE: &str = "log_message";
 
 /// What tells whether the target of a request changed.
 type State<R> = fn(&R, &mut Decider<'_>, Option<&<R as Request>::Answer>) -> Option<String>;
@@ -32,6 +37,8 @@ pub struct Audit<R: Request> {
     refused: fn(&R) -> Option<Cow<'static, str>>,
     /// Only a request with a reason is a person's.
     by_hand: bool,
+    /// Only a request that changes the target's state is a decision.
+    only_changes: bool,
 }
 
 impl<R: Request> Audit<R> {
@@ -45,6 +52,7 @@ impl<R: Request> Audit<R> {
             state: |_, _, _| None,
             refused: |_| None,
             by_hand: false,
+            only_changes: false,
         }
     }
 
@@ -79,6 +87,13 @@ impl<R: Request> Audit<R> {
     #[must_use]
     pub const fn by_hand(mut self) -> Self {
         self.by_hand = true;
+        self
+    }
+
+    /// These requests come again and again. One that changes nothing is not audited.
+    #[must_use]
+    pub const fn only_changes(mut self) -> Self {
+        self.only_changes = true;
         self
     }
 
@@ -138,6 +153,9 @@ pub(super) fn decide<R: Request>(
     let answer = replied.answer.as_ref().ok();
     let made = answer.and_then(audit.made);
     let after = answer.and_then(|answer| (audit.state)(&call.request, decider, Some(answer)));
+    if audit.only_changes && before == after {
+        return replied;
+    }
     let slot = slot_of(call, answer, decider);
     let decision = Decision {
         principal: caller.principal.to_string(),
@@ -170,6 +188,10 @@ pub struct Record {
     pub target: String,
     /// The error code, if it was refused.
     pub refused: Option<Cow<'static, str>>,
+    /// What the target was before.
+    pub before: Option<String>,
+    /// What it is now.
+    pub after: Option<String>,
 }
 
 impl Request for Record {
@@ -177,7 +199,11 @@ impl Request for Record {
     const NAME: &'static str = "record";
     const AUDIT: Option<Audit<Self>> = Some(
         Audit::<Self>::new(|record| record.verb, |record| record.target.clone())
-            .refusing(|record| record.refused.clone()),
+            .refusing(|record| record.refused.clone())
+            .changing(|record, _, answer| match answer {
+                None => record.before.clone(),
+                Some(()) => record.after.clone(),
+            }),
     );
 
     fn route(&self) -> Route {
@@ -187,6 +213,51 @@ impl Request for Record {
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
         let _ = decider;
         Ok(())
+    }
+}
+
+/// Notes how the steps of workflows ended in this batch. The proposer is who decided that they run.
+pub(crate) fn note_ended(decider: &mut Decider<'_>) {
+    while let Some(&(id, status)) = decider.batch.ended.get(decider.batch.audited_ends) {
+        decider.batch.audited_ends += 1;
+        let ended = decider
+            .batch
+            .action(id)
+            .filter(|action| is_workflow_machine(&action.origin.machine));
+        if let Some(action) = ended.cloned() {
+            let decision = outcome(decider, &action, status);
+            let slot = action.origin.execution.slot();
+            decider.batch.audited.push(Audited { slot, decision });
+        }
+    }
+}
+
+fn outcome(decider: &Decider<'_>, action: &Action, status: Status) -> Decision {
+    let execution = action.origin.execution;
+    let workflow = WorkflowId::from(execution);
+    let state = decider.known.executions.get(execution);
+    let plan = state.and_then(|state| state.plans.get(&workflow));
+    let error = action.body.last_error.as_ref().filter(|_| status == Status::Dead);
+    let after = match error {
+        Some(error) => format!("{}: {}", status.word(), error.kind),
+        None => status.word().to_owned(),
+    };
+    let is_message = action.kind == LOG_MESSAGE;
+    let machine = decider.machine(&action.origin.machine, action.origin.version);
+    let message = machine.filter(|_| is_message).and_then(|machine| {
+        let mut definitions = machine.actions.iter();
+        let definition = definitions.find(|definition| definition.action_id == action.action_id);
+        let message = config_of(action, definition).config;
+        message.get("message")?.as_str().map(str::to_owned)
+    });
+    let verb = if is_message { Verb::LogMessage } else { Verb::EndStep };
+    Decision {
+        principal: plan.map_or_else(|| LOCAL.to_owned(), |plan| plan.plan.proposer.clone()),
+        verb: verb.word().to_owned(),
+        target: format!("{workflow}/{}", action.action_id),
+        reason: message,
+        after: Some(after),
+        ..Decision::default()
     }
 }
 

@@ -63,11 +63,11 @@ pub use self::send::{SendMessage, Sent, Target};
 pub use self::start::Start;
 pub(crate) use self::start::start_version;
 pub use self::switches::{
-    CancelSwitched, LapseSwitch, ListSwitches, Matches, Rejoin, Rejoined, Swept, SwitchOff, SwitchOn,
+    CancelSwitched, Drained, LapseSwitch, ListSwitches, Matches, Rejoin, Rejoined, Swept, SwitchOff, SwitchOn,
 };
 pub use self::timers::{ActionDue, TimerDue};
 pub use self::tokens::{CreateToken, FirstToken, ListTokens, RevokeToken, TokenPlan};
-pub use self::upkeep::{AcceptClock, Expire, ExpireAnswers};
+pub use self::upkeep::{AcceptClock, Configured, Expire, ExpireAnswers};
 use crate::decide::{Decider, Known, Reads};
 pub use crate::jobs::RetryAll;
 pub use crate::jobs::dead_letters::RetryLetter;
@@ -479,12 +479,12 @@ pub(crate) fn may_overlap(commands: &[Command]) -> bool {
 requests! {
     Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
     Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LeasedType,
-    LimitDemand, ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Record, CreateToken, FirstToken,
+    LimitDemand, ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Configured, Record, CreateToken, FirstToken,
     ListTokens, RevokeToken, ApplyCatalog, Propose, Approve, Reject, Revoke, CancelWorkflow, ResumeWorkflow,
     CompensateExecution,
     // The engine's own.
     ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, GrantReceived, Rejoin,
-    Rejoined, CancelSwitched, Swept, LapseSwitch, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob, ExpirePlan,
+    Rejoined, CancelSwitched, Swept, LapseSwitch, Drained, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob, ExpirePlan,
 }
 
 #[cfg(test)]

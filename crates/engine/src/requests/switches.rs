@@ -1,7 +1,7 @@
 //! Kill switches: put on, released, lapsed, and the actions that follow them.
 
 use serde_json::{Value, json};
-use sprag_core::action::Status;
+use sprag_core::action::{Rate, Status};
 use sprag_core::ids::{ActionId, ExecutionId, Slot, SwitchId};
 use sprag_core::integrity::audit::Verb;
 use sprag_store::Mutation;
@@ -12,9 +12,11 @@ use super::actions::cancel;
 use super::audit::Audit;
 use super::idempotency::stored_answer;
 use super::{Answer, Code, Refusal, Request, Route, Subject};
-use crate::decide::{Decider, Reads};
+use crate::decide::{Decider, Known, Reads};
 use crate::engine::options::PATIENCE_MILLIS;
-use crate::queue::control::{Mode, REJOIN, Rejoining, SWITCHES_MAX, Scope, Switch, SwitchView, fact};
+use crate::queue::control::{
+    Finishing, Held, Mode, REJOIN, Rejoining, Release, SWITCHES_MAX, Scope, Switch, SwitchView, fact,
+};
 
 /// Which revision of something a request is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -48,7 +50,7 @@ impl Answer for SwitchView {
     stored_answer!("switch");
 }
 
-/// List the switches that are on.
+/// List the switches that are on or being released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListSwitches;
 
@@ -66,9 +68,7 @@ impl Request for ListSwitches {
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Vec<SwitchView>, Refusal> {
         let switches = decider.known.control.switches.all();
-        let on = switches.filter(|switch| switch.is_on(decider.now()));
-        let view = |switch: &Switch| switch.shown(force_of(decider, switch.id));
-        Ok(on.map(view).collect())
+        Ok(switches.map(|switch| switch.shown(force_of(decider, switch))).collect())
     }
 }
 
@@ -94,7 +94,7 @@ impl Request for SwitchOn {
         Audit::<Self>::new(|_| Verb::SwitchOn, |request| request.scope.to_string())
             .making(|view| Some(view.id.to_string()))
             .because(|request| Some(&request.reason))
-            .changing(|request, _, view| view.map(|_| held(request.mode, &request.scope))),
+            .changing(|request, _, view| view.map(|_| effect(request.mode, &request.scope))),
     );
 
     fn route(&self) -> Route {
@@ -137,29 +137,35 @@ impl Request for SwitchOn {
             since: now,
             expires_at: lasts.map(|lasts| now.plus(lasts)),
             swept: false,
+            rate: decider.rules.drain,
+            release: None,
         };
         tracing::warn!(switch = %switch.id, scope = %switch.scope, mode = mode.word(), reason = switch.reason, "kill switch on");
-        let view = switch.shown(force_of(decider, switch.id));
+        let view = switch.shown(force_of(decider, &switch));
         keep(decider, switch);
-        if mode == Mode::Cancel && decider.known.control.sweep.is_none() {
-            decider.known.control.next_sweep();
+        if decider.known.control.sweep.is_none() {
+            decider.known.control.next_sweep(now);
         }
         Ok(view)
     }
 }
 
-/// What a switch does, for the audit.
-fn held(mode: Mode, scope: &Scope) -> String {
+/// What a switch that is on does, for the audit.
+fn effect(mode: Mode, scope: &Scope) -> String {
     format!("{} {scope}", mode.word())
 }
 
-/// Release a switch.
+/// Release a switch, or change how one that is being released lets go of what it held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchOff {
     /// Which.
     pub id: SwitchId,
     /// Only if it is still at this revision.
     pub matches: Matches,
+    /// What becomes of what it held.
+    pub held: Held,
+    /// At which rate it starts, if not at the configured one.
+    pub rate: Option<Rate>,
 }
 
 impl Request for SwitchOff {
@@ -167,9 +173,12 @@ impl Request for SwitchOff {
     const NAME: &'static str = "switch-off";
     const AUDIT: Option<Audit<Self>> = Some(
         Audit::<Self>::new(|_| Verb::ReleaseSwitch, |request| request.id.to_string()).changing(
-            |request, decider, _| {
-                let switch = decider.known.control.switches.get(request.id)?;
-                Some(held(switch.mode, &switch.scope))
+            |request, decider, view| match view {
+                None => {
+                    let switch = decider.known.control.switches.get(request.id)?;
+                    Some(state(switch))
+                }
+                Some(_) => Some(format!("released, {}", fate(request.held))),
             },
         ),
     );
@@ -179,25 +188,65 @@ impl Request for SwitchOff {
     }
 
     fn subject(&self) -> Option<Subject> {
+        let Self {
+            id,
+            matches,
+            held,
+            rate,
+        } = self;
+        let mut body = json!({"matches": matches});
+        // Requests of earlier versions say neither, and mean what these mean without.
+        if *held != Held::default() {
+            body["held"] = json!(held);
+        }
+        if let Some(rate) = rate {
+            body["rate"] = json!(rate);
+        }
         Some(Subject {
-            target: json!(self.id),
-            body: json!({"matches": self.matches}),
+            target: json!(id),
+            body,
         })
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<SwitchView, Refusal> {
-        let Self { id, matches } = *self;
-        let found = decider.known.control.switches.get(id);
-        let Some(switch) = found.filter(|switch| switch.is_on(decider.now())) else {
+        let Self {
+            id,
+            matches,
+            held,
+            rate,
+        } = *self;
+        let Some(switch) = decider.known.control.switches.get(id) else {
             return Err(Refusal::no_switch(id));
         };
         if !matches.is(switch.revision()) {
             return Err(changed(&format!("switch `{id}`"), switch.revision()));
         }
-        let view = switch.shown(SwitchStatus::Released);
-        tracing::warn!(switch = %id, scope = %view.scope, "kill switch released");
-        release(decider, id);
-        Ok(view)
+        let before = switch.released(decider.now());
+        let release = Release {
+            at: before.map_or_else(|| decider.now(), |before| before.at),
+            held,
+            rate: rate.unwrap_or(decider.rules.drain),
+        };
+        tracing::warn!(switch = %id, scope = %switch.scope, held = fate(held), "kill switch released");
+        let switch = switch.clone();
+        let view = let_go(decider, switch, release);
+        Ok(view.shown(SwitchStatus::Released))
+    }
+}
+
+/// What becomes of what was held, for people.
+fn fate(held: Held) -> &'static str {
+    match held {
+        Held::Run => "held actions run",
+        Held::Skip => "held actions are cancelled",
+    }
+}
+
+/// What a switch does, for the audit.
+fn state(switch: &Switch) -> String {
+    match switch.release {
+        None => effect(switch.mode, &switch.scope),
+        Some(release) => format!("released, {}", fate(release.held)),
     }
 }
 
@@ -214,8 +263,47 @@ impl Request for LapseSwitch {
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
-        tracing::info!(switch = %self.0, "kill switch expired");
-        release(decider, self.0);
+        let now = decider.now();
+        let switch = decider.known.control.switches.get(self.0);
+        if let Some(switch) = switch.filter(|switch| switch.release.is_none()).cloned()
+            && let Some(release) = switch.released(now)
+        {
+            tracing::info!(switch = %self.0, "kill switch expired");
+            let_go(decider, switch, release);
+        }
+        Ok(())
+    }
+}
+
+/// No action waits any more for the release of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained(pub SwitchId);
+
+impl Request for Drained {
+    type Answer = ();
+    const NAME: &'static str = "drained";
+
+    fn route(&self) -> Route {
+        Route::Control
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
+        let control = &mut decider.known.control;
+        if control
+            .switches
+            .get(self.0)
+            .is_some_and(|switch| switch.release.is_some())
+        {
+            control.switches.remove(self.0);
+            if control.sweep.is_some_and(|sweep| sweep.switch == self.0) {
+                control.next_sweep(decider.at.now);
+            }
+            decider.batch.log.push(Mutation::DeleteFact {
+                kind: FactKind::Switch,
+                key: self.0.to_string(),
+            });
+            decider.known.queue.switches_changed();
+        }
         Ok(())
     }
 }
@@ -241,7 +329,8 @@ impl Request for Rejoin {
         reads.execution(self.execution);
     }
 
-    /// The action joins its queue, unless something still holds it.
+    /// The action joins its queue, unless something still holds it. One that waits for its turn after a release is looked at
+    /// again.
     fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
         let now = decider.now();
         decider.change(self.execution, |change| {
@@ -251,9 +340,16 @@ impl Request for Rejoin {
             let is_free = change.state.head.status != ExecutionStatus::Paused
                 && action.status == Status::Queued
                 && !change.decider.known.control.switches.sets_aside(action, now);
-            if is_free {
-                change.decider.known.queue.join(action);
-                change.decider.put_action(action.clone());
+            if !is_free {
+                return;
+            }
+            let Known { control, queue, .. } = &mut *change.decider.known;
+            match queue.drains.check(&control.switches, action, now) {
+                Ok(()) => {
+                    queue.join(action);
+                    change.decider.put_action(action.clone());
+                }
+                Err(until) => control.rejoin_again(until, now),
             }
         })
     }
@@ -300,7 +396,8 @@ impl Request for CancelSwitched {
         let Some(action) = decider.find_action(self.0) else {
             return Ok(());
         };
-        let cancels = |switch: &Switch| switch.mode == Mode::Cancel && switch.scope.covers(&action);
+        let now = decider.now();
+        let cancels = |switch: &Switch| switch.cancels(&action, now);
         if decider.known.control.switches.all().any(cancels) {
             // One that has ended meanwhile needs no cancelling.
             let _ = cancel(decider, self.0);
@@ -328,18 +425,19 @@ impl Request for Swept {
         } else if let Some(switch) = decider.known.control.switches.get(self.0).cloned() {
             keep(decider, Switch { swept: true, ..switch });
         }
-        decider.known.control.next_sweep();
+        decider.known.control.next_sweep(decider.at.now);
         Ok(())
     }
 }
 
 /// Whether a switch holds everywhere. Every node reads the switches with each heartbeat, and starts nothing once it has
 /// not read them for a while: after that no attempt starts that does not know of it.
-fn force_of(decider: &Decider<'_>, id: SwitchId) -> SwitchStatus {
-    let is_known = decider
-        .known
-        .control
-        .has_been_stored(id, PATIENCE_MILLIS, decider.now());
+fn force_of(decider: &Decider<'_>, switch: &Switch) -> SwitchStatus {
+    let now = decider.now();
+    if !switch.is_on(now) {
+        return SwitchStatus::Releasing;
+    }
+    let is_known = decider.known.control.has_been_stored(switch.id, PATIENCE_MILLIS, now);
     if is_known || decider.shards.owns_everything() {
         SwitchStatus::Effective
     } else {
@@ -354,20 +452,19 @@ fn keep(decider: &mut Decider<'_>, switch: Switch) {
     decider.known.control.switches.put(switch);
 }
 
-/// What the switch held starts again, in queue order and under its limits.
-fn release(decider: &mut Decider<'_>, id: SwitchId) {
-    let control = &mut decider.known.control;
-    if control.switches.remove(id).is_none() {
-        return;
-    }
-    decider.batch.log.push(Mutation::DeleteFact {
-        kind: FactKind::Switch,
-        key: id.to_string(),
-    });
+/// A switch lets go of what it held: that starts in queue order, under its limits and at a rate, or is cancelled.
+fn let_go(decider: &mut Decider<'_>, switch: Switch, release: Release) -> Switch {
+    let switch = Switch {
+        release: Some(release),
+        swept: false,
+        ..switch
+    };
+    keep(decider, switch.clone());
     decider.known.queue.switches_changed();
-    if control.sweep.is_some_and(|sweep| sweep.switch == id) {
-        control.next_sweep();
-    }
+    let control = &mut decider.known.control;
+    control.swept.remove(&switch.id);
+    control.next_sweep(decider.at.now);
+    control.finishing = Finishing::default();
     // Actions may be in no queue; the mark says so to a process that starts before all of them joined theirs.
     control.rejoining = Some(Rejoining::from_the_start());
     // Where nodes share the store, a node that is given a shard looks anyway.
@@ -375,6 +472,7 @@ fn release(decider: &mut Decider<'_>, id: SwitchId) {
         let mark = fact(FactKind::Mark, REJOIN, &());
         decider.batch.log.push(Mutation::PutFact(mark));
     }
+    switch
 }
 
 /// The refusal of a change to something that is not at the revision that the caller has seen.

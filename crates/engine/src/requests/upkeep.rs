@@ -8,7 +8,7 @@ use sprag_store::records::{FactKind, Scope};
 use super::audit::Audit;
 use super::{Refusal, Request, Route};
 use crate::decide::{Decider, Reads};
-use crate::queue::control::{RETENTION, fact};
+use crate::queue::control::{CONFIGURATION, RETENTION, fact};
 
 /// Believe the clock, though it jumped ahead or is behind what is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,44 @@ impl Request for AcceptClock {
         decider.batch.log.push(Mutation::PutFact(fact));
         decider.batch.is_clock_accepted = true;
         decider.known.control.aged_at = now;
+        Ok(())
+    }
+}
+
+/// A server has started with this configuration. The audit has it if the last one had another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configured {
+    /// The digest of everything that is configured.
+    pub digest: String,
+}
+
+impl Request for Configured {
+    type Answer = ();
+    const NAME: &'static str = "configured";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::Configuration, |_| "server".to_owned())
+            .changing(|request, decider, changed| match changed {
+                // The first start changes nothing.
+                None => {
+                    let before = decider.known.control.configuration.as_ref();
+                    Some(before.unwrap_or(&request.digest).clone())
+                }
+                Some(()) => Some(request.digest.clone()),
+            })
+            .only_changes(),
+    );
+
+    fn route(&self) -> Route {
+        Route::Control
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<(), Refusal> {
+        let control = &mut decider.known.control;
+        if control.configuration.as_ref() != Some(&self.digest) {
+            control.configuration = Some(self.digest.clone());
+            let mark = fact(FactKind::Mark, CONFIGURATION, &self.digest);
+            decider.batch.log.push(Mutation::PutFact(mark));
+        }
         Ok(())
     }
 }

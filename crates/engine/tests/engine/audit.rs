@@ -207,11 +207,13 @@ fn decisions_about_switches_limits_and_the_clock_leave_one_entry_each() {
     let off = SwitchOff {
         id: switch.id,
         matches: Matches::Any,
+        held: sprag_engine::queue::control::Held::Run,
+        rate: None,
     };
     let (_, entry) = done(&mut rig, off, Verb::ReleaseSwitch);
     assert_eq!(
-        (entry.decision.before.as_deref(), entry.decision.after),
-        (Some("hold machine:m"), None)
+        (entry.decision.before.as_deref(), entry.decision.after.as_deref()),
+        (Some("hold machine:m"), Some("released, held actions run"))
     );
     let set = SetLimit {
         key: "crm".to_owned(),
@@ -235,6 +237,8 @@ fn decisions_about_switches_limits_and_the_clock_leave_one_entry_each() {
         verb: Verb::StopService,
         target: "shop/broker".to_owned(),
         refused: None,
+        before: None,
+        after: None,
     };
     done(&mut rig, record, Verb::StopService);
 }
@@ -259,6 +263,8 @@ fn a_refused_decision_leaves_one_entry_with_its_code_and_changes_nothing() {
         verb: Verb::RefusedRequest,
         target: "POST /v1/kill-switches".to_owned(),
         refused: Some("role-missing".into()),
+        before: None,
+        after: None,
     };
     let (_, entry) = decided(&mut rig, record);
     assert_eq!(entry.decision.refused.as_deref(), Some("role-missing"));

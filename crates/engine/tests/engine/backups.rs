@@ -2,7 +2,7 @@
 
 use sprag_core::action::{Outcome, Status};
 use sprag_core::time::Timestamp;
-use sprag_engine::read::restored::{backup_mark, hold};
+use sprag_engine::read::restored::{Hold, backup_mark, hold};
 use sprag_engine::requests::{Matches, SwitchOff};
 use sprag_store::records::FactKind;
 use sprag_store::traits::{CommitStore, Reader};
@@ -34,7 +34,16 @@ fn a_restored_store_lists_what_may_repeat_and_begins_nothing_until_it_is_release
         .commit(&[fence], &[Mutation::PutFact(backup_mark(taken_at))])
         .unwrap();
     let now = rig.now().plus(1_000);
-    let report = hold(&mut rig.store, now, 7, "test").unwrap();
+    let report = hold(
+        &mut rig.store,
+        Hold {
+            now,
+            entropy: 7,
+            by: "test",
+            shards: 1,
+        },
+    )
+    .unwrap();
     assert_eq!((report.total, report.taken_at), (3, Some(taken_at)));
     let listed: Vec<_> = report
         .effects
@@ -59,6 +68,8 @@ fn a_restored_store_lists_what_may_repeat_and_begins_nothing_until_it_is_release
     let request = SwitchOff {
         id: report.switch.parse().unwrap(),
         matches: Matches::Any,
+        held: sprag_engine::queue::control::Held::Run,
+        rate: None,
     };
     rig.ask(request).unwrap();
     assert_eq!(rig.started().len(), 3);

@@ -3,7 +3,7 @@
 use sprag_core::ids::Slot;
 use sprag_engine::Options;
 use sprag_engine::lane::member::{LEASE_MILLIS, PATIENCE_MILLIS};
-use sprag_engine::queue::control::{Mode, SwitchView};
+use sprag_engine::queue::control::{Held, Mode, SwitchView};
 use sprag_engine::requests::{ListSwitches, Matches, Request, Start, SwitchOff, SwitchOn};
 use sprag_wire::SwitchStatus;
 
@@ -41,6 +41,8 @@ fn off(switch: &SwitchView) -> SwitchOff {
     SwitchOff {
         id: switch.id,
         matches: Matches::Any,
+        held: Held::Run,
+        rate: None,
     }
 }
 

@@ -428,6 +428,8 @@ fn pauses_switches_and_limits_hold_leases_like_everything_else() {
     let off = SwitchOff {
         id: on.id,
         matches: Matches::Any,
+        held: sprag_engine::queue::control::Held::Run,
+        rate: None,
     };
     rig.ask(off).unwrap();
     assert_eq!(rig.leased().attempt.execution, held);

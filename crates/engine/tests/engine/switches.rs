@@ -1,15 +1,16 @@
 //! Kill switches: nothing in scope begins, everything else goes on.
 
 use serde_json::json;
-use sprag_core::action::{Outcome, Status};
+use sprag_core::action::{Outcome, Rate, Status};
 use sprag_core::ids::{ExecutionId, SwitchId};
 use sprag_engine::Task;
-use sprag_engine::queue::control::{Mode, SWITCHES_MAX, Scope, SwitchView};
+use sprag_engine::queue::control::{Held, Mode, SWITCHES_MAX, Scope, SwitchView};
 use sprag_engine::read::view::{Waiting, WaitingFor};
 use sprag_engine::requests::{
     Begin, Code, Command, Explain, ListSwitches, Matches, Pause, Refusal, Resume, RetryNow, SwitchOff, SwitchOn,
 };
 use sprag_store::traits::Reader;
+use sprag_wire::SwitchStatus;
 
 use crate::rig::{Rig, code};
 
@@ -62,7 +63,13 @@ fn switched(rig: &mut Rig, scope: &str, mode: Mode, lasts: Option<u64>) -> Resul
 }
 
 fn off(rig: &mut Rig, id: SwitchId, matches: Matches) -> Result<(), Refusal> {
-    rig.ask(SwitchOff { id, matches }).map(drop)
+    rig.ask(SwitchOff {
+        id,
+        matches,
+        held: Held::Run,
+        rate: None,
+    })
+    .map(drop)
 }
 
 fn switches(rig: &mut Rig) -> Vec<SwitchView> {
@@ -168,6 +175,7 @@ fn it_survives_a_crash_whatever_its_scope() {
         rig.crash();
         assert_eq!(rig.started(), Vec::<String>::new(), "{scope}");
         off(&mut rig, switch.id, Matches::Any).unwrap();
+        drained(&mut rig);
         assert_eq!(begun(&rig), 100, "{scope}");
         assert_eq!(rig.action_status(ids[99], "call"), Status::Running);
     }
@@ -183,10 +191,123 @@ fn what_was_set_aside_is_found_again_when_the_process_dies_right_after_the_relea
     let request = SwitchOff {
         id: switch.id,
         matches: Matches::Any,
+        held: Held::Run,
+        rate: None,
     };
     rig.tick(vec![Command::own(request)]);
     rig.crash();
+    drained(&mut rig);
     assert_eq!(begun(&rig), 150);
+}
+
+/// Lets time pass until no switch is being released.
+fn drained(rig: &mut Rig) {
+    for _ in 0..100 {
+        if switches(rig).is_empty() {
+            return;
+        }
+        rig.advance(100);
+    }
+    panic!("{:?}", switches(rig));
+}
+
+#[test]
+fn what_was_held_begins_at_the_rate_whatever_the_scope_and_later_work_at_once() {
+    for scope in ["all", "type:noop", "machine:m", "actionId:m/call"] {
+        let mut rig = rig();
+        let switch = on(&mut rig, scope, Mode::Hold);
+        for _ in 0..60 {
+            rig.start("m");
+        }
+        let rate = Rate {
+            count: 20,
+            per_millis: 1_000,
+        };
+        let request = SwitchOff {
+            id: switch.id,
+            matches: Matches::Any,
+            held: Held::Run,
+            rate: Some(rate),
+        };
+        assert_eq!(rig.ask(request).unwrap().status, SwitchStatus::Released);
+        for tenths in 0..25 {
+            assert!(begun(&rig) <= 4 + 2 * tenths, "{scope}: {} after {tenths}", begun(&rig));
+            assert_eq!(switches(&mut rig)[0].status, SwitchStatus::Releasing, "{scope}");
+            rig.advance(100);
+        }
+        assert!(begun(&rig) >= 45, "{scope}: {}", begun(&rig));
+        drained(&mut rig);
+        assert_eq!(begun(&rig), 60, "{scope}");
+    }
+    let mut rig = rig();
+    let switch = on(&mut rig, "machine:m", Mode::Hold);
+    rig.start("m");
+    rig.start("m");
+    rig.advance(1_000);
+    let slow = Rate {
+        count: 1,
+        per_millis: 60_000,
+    };
+    let request = SwitchOff {
+        id: switch.id,
+        matches: Matches::Any,
+        held: Held::Run,
+        rate: Some(slow),
+    };
+    rig.ask(request).unwrap();
+    rig.advance(10);
+    let later = rig.start("m").id;
+    assert_eq!((begun(&rig), rig.action_status(later, "call")), (2, Status::Running));
+}
+
+#[test]
+fn what_was_held_is_skipped_and_later_work_runs() {
+    for scope in ["all", "type:noop", "machine:m", "actionId:m/call"] {
+        let mut rig = rig();
+        let switch = on(&mut rig, scope, Mode::Hold);
+        let held: Vec<_> = (0..100).map(|_| rig.start("m").id).collect();
+        rig.advance(1_000);
+        let request = SwitchOff {
+            id: switch.id,
+            matches: Matches::Any,
+            held: Held::Skip,
+            rate: None,
+        };
+        rig.tick(vec![Command::own(request)]);
+        rig.crash();
+        drained(&mut rig);
+        for id in held {
+            assert_eq!(rig.action_status(id, "call"), Status::Cancelled, "{scope}");
+        }
+        assert_eq!(begun(&rig), 0, "{scope}");
+        let later = rig.start("m").id;
+        assert_eq!(rig.action_status(later, "call"), Status::Running, "{scope}");
+    }
+}
+
+#[test]
+fn a_release_may_be_changed_while_it_goes_on() {
+    let mut rig = rig();
+    let switch = on(&mut rig, "machine:m", Mode::Hold);
+    for _ in 0..10 {
+        rig.start("m");
+    }
+    let mut release = SwitchOff {
+        id: switch.id,
+        matches: Matches::Any,
+        held: Held::Run,
+        rate: Some(Rate {
+            count: 1,
+            per_millis: 60_000,
+        }),
+    };
+    rig.ask(release).unwrap();
+    rig.advance(1_000);
+    assert_eq!(begun(&rig), 1);
+    release.held = Held::Skip;
+    rig.ask(release).unwrap();
+    drained(&mut rig);
+    assert_eq!(begun(&rig), 1);
 }
 
 #[test]

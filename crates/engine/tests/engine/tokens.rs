@@ -4,7 +4,7 @@ use sprag_core::access::token::SecretHash;
 use sprag_core::access::{Role, Scopes};
 use sprag_core::ids::TokenId;
 use sprag_engine::queue::tokens::TOKENS_MAX;
-use sprag_engine::read::restored::hold;
+use sprag_engine::read::restored::{Hold, hold};
 use sprag_engine::requests::{Code, CreateToken, FirstToken, ListTokens, Refusal, RevokeToken, TokenPlan};
 use sprag_wire::Token;
 
@@ -93,7 +93,16 @@ fn a_restore_revokes_every_token() {
     create(&mut rig, "a").unwrap();
     rig.ask(FirstToken(plan("admin", Role::Admin))).unwrap();
     let now = rig.now().plus(1_000);
-    hold(&mut rig.store, now, 7, "test").unwrap();
+    hold(
+        &mut rig.store,
+        Hold {
+            now,
+            entropy: 7,
+            by: "test",
+            shards: 1,
+        },
+    )
+    .unwrap();
     rig.crash();
     assert_eq!(names(&mut rig), [("a".to_owned(), false), ("admin".to_owned(), false)]);
     let next = rig.ask(FirstToken(plan("admin", Role::Admin))).unwrap();

@@ -43,8 +43,11 @@ const PUBLIC: &str = "public";
 /// The principal of what nodes do on their own.
 const NODE: &str = "node";
 
+/// The principal of requests without a valid token, in the audit.
+pub(crate) const ANONYMOUS: &str = "anonymous";
+
 /// The names that no token may have as its principal.
-pub(crate) const RESERVED: [&str; 4] = [sprag_core::access::LOCAL, PUBLIC, NODE, "anonymous"];
+pub(crate) const RESERVED: [&str; 4] = [sprag_core::access::LOCAL, PUBLIC, NODE, ANONYMOUS];
 
 /// Where a request came from.
 #[derive(Clone, Copy, Debug)]
@@ -119,17 +122,20 @@ pub(crate) async fn enter(app: &App, request: &mut Request) -> Result<(), Proble
     let peer = request.extensions().get::<Peer>().copied();
     let is_known = !app.settings.asks_certificates || peer.is_some_and(|peer| peer.is_certified);
     let is_node = |shown: &[u8]| is_known && app.engine.whereabouts().is_some_and(|nodes| nodes.is_token(shown));
-    let caller = if shown.is_some_and(|shown| is_node(shown.as_bytes())) {
+    let (caller, provider) = if shown.is_some_and(|shown| is_node(shown.as_bytes())) {
         request.extensions_mut().insert(FromNode);
-        for_whom(passed_on.as_ref(), needed)?
+        (for_whom(passed_on.as_ref())?, None)
     } else {
         let peer = peer.map(|peer| peer.address.ip());
         let mut caller = outside(app, needed, request.headers(), peer).await?;
         caller.address = peer.map(|address| address.to_canonical().to_string());
-        caller
+        (caller, app.gate.oidc.as_deref())
     };
     let caller = Arc::new(caller);
     request.extensions_mut().insert(Arc::clone(&caller));
+    if let Some(needed) = needed {
+        has_role(&caller, needed, provider)?;
+    }
     if caller.scopes == Scopes::default() {
         return Ok(());
     }
@@ -160,16 +166,13 @@ async fn outside(
     if !app.gate.is_on() {
         return Ok(Caller::local());
     }
-    let Some(needed) = needed else {
+    if needed.is_none() {
         return Ok(of(PUBLIC, Vec::new()));
-    };
-    let caller = match authenticate(app, headers).await {
-        Ok(caller) => caller,
-        Err(problem) if problem.is(Code::TokenInvalid) => return Err(bad(app, peer, problem)),
-        Err(problem) => return Err(problem),
-    };
-    has_role(&caller, needed, app.gate.oidc.as_deref())?;
-    Ok(caller)
+    }
+    match authenticate(app, headers).await {
+        Err(problem) if problem.is(Code::TokenInvalid) => Err(bad(app, peer, problem)),
+        authenticated => authenticated,
+    }
 }
 
 /// Refuses a caller that has none of these roles.
@@ -190,18 +193,14 @@ fn has_role(caller: &Caller, needed: &[Role], provider: Option<&Oidc>) -> Result
     Err(Refusal::new(requests::Code::RoleMissing, detail).into())
 }
 
-/// For whom another node asks: itself, if it does not say. Its route table may be of another version, so roles are checked here
-/// too.
-fn for_whom(passed_on: Option<&HeaderValue>, needed: Option<&[Role]>) -> Result<Caller, Problem> {
+/// For whom another node asks: itself, if it does not say. Its route table may be of another version, so roles are checked
+/// again.
+fn for_whom(passed_on: Option<&HeaderValue>) -> Result<Caller, Problem> {
     let Some(caller) = passed_on else {
         return Ok(of(NODE, vec![Role::Admin]));
     };
-    let caller: Caller = serde_json::from_slice(caller.as_bytes())
-        .map_err(|error| invalid(&format!("another node passed on a caller that cannot be read: {error}")))?;
-    if let Some(needed) = needed {
-        has_role(&caller, needed, None)?;
-    }
-    Ok(caller)
+    serde_json::from_slice(caller.as_bytes())
+        .map_err(|error| invalid(&format!("another node passed on a caller that cannot be read: {error}")))
 }
 
 /// The caller whose token a request shows.
@@ -309,7 +308,7 @@ fn bad(app: &App, peer: Option<IpAddr>, problem: Problem) -> Problem {
 }
 
 /// An address, or the network that one owner has.
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

@@ -12,11 +12,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::gate;
+use super::refusals::Seen;
 use crate::app::App;
 use crate::listen::Error;
 use crate::listen::admit::admit;
 use crate::problem::shown::shown;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Denied, Problem};
 use crate::routes::HOOKS;
 
 /// The names a server answers to, besides `localhost` and loopback addresses.
@@ -72,8 +73,19 @@ pub(crate) async fn guard(app: &App, mut request: Request, next: Next) -> Respon
     };
     match check(&app.settings.hosts, request.uri(), request.headers(), origin) {
         Ok(()) => match gate::enter(app, &mut request).await {
+            Ok(()) if app.gate.is_on() => {
+                let seen = Seen::of(&request);
+                let response = admit(app, request, next).await;
+                if let Some(&Denied(code)) = response.extensions().get() {
+                    seen.refused(app, code).await;
+                }
+                response
+            }
             Ok(()) => admit(app, request, next).await,
-            Err(problem) => problem.into_response(),
+            Err(problem) => {
+                Seen::of(&request).refused(app, problem.code()).await;
+                problem.into_response()
+            }
         },
         Err(problem) => problem.into_response(),
     }

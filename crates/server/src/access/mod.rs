@@ -7,6 +7,7 @@ pub(crate) mod guard;
 pub(crate) mod oidc;
 mod rate;
 mod reason;
+pub(crate) mod refusals;
 pub(crate) mod rule;
 pub(crate) mod scope;
 

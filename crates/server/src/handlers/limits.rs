@@ -37,7 +37,7 @@ impl FromFields for Set {
 }
 
 /// So many in so much time, if both are given.
-struct RateFields(Option<Rate>);
+pub(crate) struct RateFields(pub(crate) Option<Rate>);
 
 impl FromFields for RateFields {
     type Shape = wire::LimitRequest;

@@ -1,16 +1,18 @@
 //! Kill switches: while one is on, nothing in its scope begins.
 
 use axum::extract::State;
+use sprag_core::action::Rate;
 use sprag_core::ids::SwitchId;
 use sprag_core::time::duration::Millis;
 use sprag_engine::ScopeNames;
-use sprag_engine::queue::control::{Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope};
+use sprag_engine::queue::control::{Held, Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope};
 use sprag_engine::requests::{SwitchOff, SwitchOn};
 use sprag_wire as wire;
 
 use crate::app::App;
+use crate::handlers::limits::RateFields;
 use crate::handlers::reply::{Answer, created, ok, whole};
-use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::body::{Body, Empty, Fields, FromFields};
 use crate::request::etag::{IfMatch, tagged};
 use crate::request::once::{Once, answered};
 use crate::request::path::Id;
@@ -117,13 +119,55 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<SwitchId>, Query(Not
     Ok(tagged(view.revision, ok(&view)))
 }
 
+/// `GET /v1/kill-switches/{id}/held`
+pub(crate) async fn held(State(app): State<App>, Id(id): Id<SwitchId>, Query(Nothing): Query<Nothing>) -> Answer {
+    Ok(ok(&app.engine.operate().held(id).await?))
+}
+
+/// What becomes of what the switch held.
+#[derive(Default)]
+pub(crate) struct Off {
+    held: Held,
+    rate: Option<Rate>,
+}
+
+impl FromFields for Off {
+    type Shape = wire::ReleaseRequest;
+
+    const KNOWN: &'static [&'static str] = &["held", "rate", "reason"];
+    const EMPTY: Empty = Empty::Object;
+
+    fn read(fields: &mut Fields) -> Self {
+        // The reason is the caller's, and goes to the audit.
+        let reason = fields.text("reason").unwrap_or_default();
+        if reason.chars().count() > REASON_CHARACTERS_MAX {
+            let detail = format!("a reason has at most {REASON_CHARACTERS_MAX} characters");
+            fields.refuse("/reason", &detail);
+        }
+        Self {
+            held: match fields.word("held", &["run", "skip"]) {
+                Some("skip") => Held::Skip,
+                _ => Held::Run,
+            },
+            rate: fields.within("rate").and_then(|RateFields(rate)| rate),
+        }
+    }
+}
+
 /// `POST /v1/kill-switches/{id}/release`
 pub(crate) async fn release(
     Id(id): Id<SwitchId>,
     IfMatch(matches): IfMatch,
     Query(Nothing): Query<Nothing>,
     once: Once,
-    Body(NoFields): Body<NoFields>,
+    Body(Off { held, rate }): Body<Off>,
 ) -> Answer {
-    Ok(answered(once.ask(SwitchOff { id, matches }).await, |view| ok(&view)))
+    let off = SwitchOff {
+        id,
+        matches,
+        held,
+        rate,
+    };
+    let released = once.engine.operate().switch_off(off, &once.asker).await;
+    Ok(answered(released, |view| ok(&view)))
 }

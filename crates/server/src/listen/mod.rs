@@ -12,6 +12,6 @@ mod server;
 mod tls;
 
 pub use options::{BODY_BYTES_MAX, Error, Options};
-pub use server::{Access, Reserved, Server};
+pub use server::{Access, Counted, Reserved, Server};
 pub use tls::{Clients, Pair, Tls, TlsError, Trust, client_config, is_readable};
 pub(crate) use tls::{Loaded, Look};

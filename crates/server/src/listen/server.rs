@@ -26,6 +26,7 @@ use crate::access::auth::{Auth, Mode};
 use crate::access::gate::Peer;
 use crate::access::guard::Hosts;
 use crate::access::oidc::Oidc;
+use crate::access::refusals;
 use crate::app::{App, Settings, closed};
 use crate::handlers::workers::{self, Cell, Shared, Workers};
 use crate::listen::admission;
@@ -64,6 +65,8 @@ pub struct Server {
     closing: watch::Sender<bool>,
     metrics: Arc<HttpMetrics>,
     workers: Cell,
+    /// What handlers share; a supervisor alone has none.
+    app: Option<App>,
     connections_max: usize,
     tls: Option<Arc<Loaded<ServerConfig>>>,
     /// What is read again when its files change.
@@ -76,6 +79,18 @@ pub struct Reserved {
     listener: TcpListener,
     address: SocketAddr,
     access: Access,
+}
+
+/// What a server counts for the audit and writes from time to time.
+pub struct Counted(Option<App>);
+
+impl Counted {
+    /// Writes it now. Whoever ends an engine calls this first: afterwards the engine takes no entries.
+    pub async fn write(&self) {
+        if let Some(app) = &self.0 {
+            refusals::flush(app).await;
+        }
+    }
 }
 
 /// How callers come in, with what it takes read from its files.
@@ -186,6 +201,7 @@ impl Server {
             address,
             metrics: Arc::clone(&app.metrics),
             workers: Arc::clone(&app.workers),
+            app: Some(app.clone()),
             router: routes::router(app),
             closing,
             connections_max: admission::ALL_MAX + streams + SPARE_SEATS,
@@ -208,6 +224,7 @@ impl Server {
             address,
             metrics: Arc::new(HttpMetrics::new(now)),
             workers: Arc::clone(&shared.workers),
+            app: None,
             router: workers::alone(shared),
             closing: watch::channel(false).0,
             connections_max: admission::ALL_MAX + SPARE_SEATS,
@@ -230,6 +247,11 @@ impl Server {
         self.address
     }
 
+    /// What this server counts for the audit.
+    pub fn counted(&self) -> Counted {
+        Counted(self.app.clone())
+    }
+
     /// Answers requests until `shutdown` is ready. Requests under way then have a few seconds to end.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self {
@@ -238,15 +260,14 @@ impl Server {
             closing,
             metrics,
             connections_max,
+            app,
             tls,
             files,
             oidc,
             address: _,
             workers: _,
         } = self;
-        let mut beside = JoinSet::new();
-        beside.spawn(tls::watch(files));
-        beside.spawn(keep(oidc));
+        let _beside = beside(files, oidc, app);
         let mut shutdown = pin!(shutdown);
         let mut connections = JoinSet::new();
         let mut seats = Seats::default();
@@ -344,6 +365,17 @@ async fn bear(error: io::Error, seats: &Seats, metrics: &HttpMetrics) -> Result<
             Ok(())
         }
     }
+}
+
+/// What runs beside connections, until this is dropped.
+fn beside(files: Vec<Arc<dyn Look>>, oidc: Option<(Arc<Oidc>, Handle)>, app: Option<App>) -> JoinSet<()> {
+    let mut beside = JoinSet::new();
+    beside.spawn(tls::watch(files));
+    beside.spawn(keep(oidc));
+    if let Some(app) = app {
+        beside.spawn(refusals::keep(app));
+    }
+    beside
 }
 
 /// Keeps what is known of an OpenID provider new, where there is one.

@@ -140,6 +140,10 @@ impl From<Refusal> for Problem {
     }
 }
 
+/// A handler refused the caller, with this code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Denied(pub(crate) &'static str);
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let retryable = self.is_retryable();
@@ -166,6 +170,9 @@ impl IntoResponse for Problem {
         response.headers_mut().insert(header::CONTENT_TYPE, MEDIA_TYPE);
         if retryable {
             response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+        }
+        if code == requests::Code::ScopeMissing.text() {
+            response.extensions_mut().insert(Denied(code));
         }
         if elsewhere.is_some() || code == requests::Code::ShardMoved.text() {
             response.extensions_mut().insert(Elsewhere(elsewhere));

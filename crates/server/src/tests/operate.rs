@@ -84,9 +84,15 @@ async fn a_switch_is_put_on_shown_and_released() {
         .send("POST", &release, &[("If-Match", &tag)], b"")
         .await
         .expect(200);
-    assert_eq!(released["status"], "released");
+    assert_eq!(
+        (&released["status"], &released["held"]["queued"]["total"]),
+        (&json!("released"), &json!(1))
+    );
     running(&world, &execution).await;
-    assert_eq!(world.get("/v1/kill-switches").await.expect(200)["data"], json!([]));
+    // It is gone once nothing waits for its release.
+    while world.get("/v1/kill-switches").await.expect(200)["data"] != json!([]) {
+        tokio::task::yield_now().await;
+    }
     world.command(&release).await.problem("switch-unknown");
 }
 

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::client::{Reply, exchange, request};
-use crate::{Error, Options, Server};
+use crate::{Counted, Error, Options, Server};
 
 /// A machine that takes an order, ships it, and is done.
 pub(super) const ORDER: &str = "
@@ -182,6 +182,7 @@ impl Default for Plan {
 pub(super) struct World {
     pub(super) address: SocketAddr,
     pub(super) handle: Handle,
+    pub(super) counted: Counted,
     engine: Engine,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Result<(), Error>>,
@@ -223,6 +224,7 @@ impl World {
         let handle = engine.handle();
         let server = Server::bind(options, handle.clone()).await.unwrap();
         let address = server.address();
+        let counted = server.counted();
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(server.run(async {
             let _ = stopped.await;
@@ -230,6 +232,7 @@ impl World {
         Self {
             address,
             handle,
+            counted,
             engine,
             stop,
             running,

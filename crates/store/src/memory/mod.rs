@@ -268,6 +268,10 @@ impl LaneReads for Memory {
         Reader::find_actions(self, search)
     }
 
+    fn find_plans(&mut self, query: &PlanQuery) -> Result<Paged<Plan, WorkflowId>, Error> {
+        Reader::plans(self, query)
+    }
+
     fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {
         Ok(self.read_shard(shard, |state| {
             let open = state.jobs().filter(|job| job.status.is_open());

@@ -22,10 +22,12 @@ use super::{
     search, shards, timers,
 };
 use crate::page::{Page, Paged};
-use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
+use crate::records::{
+    Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, Plan, ProcessRun, Scope, Timer, TimerKey,
+};
 use crate::traits::{
     Aged, Commit, CommitStore, DueAction, DuePlan, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation,
-    OpenAction, Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted,
+    OpenAction, PlanQuery, Queue, ReadyKey, ReadyRef, Search, ShardId, Wanted,
 };
 
 /// How long a commit tries to find out whether it landed. Callers wait meanwhile; after this they get an error.
@@ -271,6 +273,10 @@ impl LaneReads for Writer {
     fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         self.link
             .ask(&async |session| search::find_actions(session, search).await)
+    }
+
+    fn find_plans(&mut self, query: &PlanQuery) -> Result<Paged<Plan, WorkflowId>, Error> {
+        self.link.ask(&async |session| plans::newest(session, query).await)
     }
 
     fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {

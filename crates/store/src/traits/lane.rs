@@ -7,10 +7,12 @@ use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, Paged};
-use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
+use crate::records::{
+    Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, Plan, ProcessRun, Scope, Timer, TimerKey,
+};
 use crate::traits::{
-    Aged, Commit, DueAction, DuePlan, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search,
-    ShardId, Wanted,
+    Aged, Commit, DueAction, DuePlan, Error, Fence, Loaded, Mutation, OpenAction, PlanQuery, Queue, ReadyKey, ReadyRef,
+    Search, ShardId, Wanted,
 };
 
 /// Writes what a lane decided.
@@ -117,6 +119,9 @@ pub trait LaneReads {
 
     /// Actions that meet a condition, newest first, as of the last commit.
     fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error>;
+
+    /// Plans of every shard, newest first, as of the last commit.
+    fn find_plans(&mut self, query: &PlanQuery) -> Result<Paged<Plan, WorkflowId>, Error>;
 
     /// The jobs that are not over, oldest first.
     fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error>;

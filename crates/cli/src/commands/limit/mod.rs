@@ -4,9 +4,10 @@ mod clear;
 mod list;
 mod set;
 
+use serde_json::{Value, json};
 use sprag_wire::{Limit, LimitNumbers};
 
-use crate::failure::Exit;
+use crate::failure::{Exit, Failure};
 use crate::output::{Output, Table, dash, span};
 
 #[derive(Debug, clap::Subcommand)]
@@ -65,4 +66,14 @@ fn numbers(numbers: &LimitNumbers) -> String {
         .map(|rate| format!("{} per {}", rate.count, span(rate.per_millis)));
     let parts: Vec<String> = concurrency.into_iter().chain(rate).collect();
     dash(Some(parts.join(", ")))
+}
+
+/// A rate as people write it: `100/1m`.
+pub(crate) fn rate_of(text: &str) -> Result<Value, Failure> {
+    let parts = text.split_once('/');
+    let parts = parts.and_then(|(count, per)| Some((count.trim().parse::<u32>().ok()?, per.trim())));
+    match parts {
+        Some((count, per)) => Ok(json!({"count": count, "per": per})),
+        None => Err(Failure::invalid(format!("`{text}` is not a rate")).note("write it as in 100/1m")),
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::{Remote, Why};
 use crate::completion::Names;
-use crate::failure::{Exit, Failure};
+use crate::failure::Exit;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
@@ -42,7 +42,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         body.insert("concurrency".to_owned(), json!(concurrency));
     }
     if let Some(rate) = rate {
-        body.insert("rate".to_owned(), rate_of(rate)?);
+        body.insert("rate".to_owned(), super::rate_of(rate)?);
     }
     let client = remote.client()?;
     let limit = client
@@ -54,13 +54,4 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         .await?;
     output.show(&limit, super::one)?;
     Ok(Exit::Done)
-}
-
-fn rate_of(text: &str) -> Result<Value, Failure> {
-    let parts = text.split_once('/');
-    let parts = parts.and_then(|(count, per)| Some((count.trim().parse::<u32>().ok()?, per.trim())));
-    match parts {
-        Some((count, per)) => Ok(json!({"count": count, "per": per})),
-        None => Err(Failure::invalid(format!("`{text}` is not a rate")).note("write it as in 100/1m")),
-    }
 }

@@ -3,11 +3,12 @@
 mod list;
 mod off;
 mod on;
+mod show;
 
-use sprag_wire::Switch;
+use sprag_wire::{HeldBySwitch, Switch, SwitchRelease, SwitchedActions};
 
 use crate::failure::Exit;
-use crate::output::{Output, Table};
+use crate::output::{Output, Table, instant, span};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -19,8 +20,13 @@ pub(crate) enum Command {
         after_help = "Examples:\n  sprag switch on machine:order --reason \"charges twice\"\n  sprag switch on type:webhook --mode cancel --for 2h --reason \"outage\""
     )]
     On(on::Arguments),
-    /// Release a switch: waiting actions start again
-    #[command(after_help = "Examples:\n  sprag switch off swi_01m7kydswteqea2dygh6x7t50q")]
+    /// Show a switch: what waits for it, and what runs in its scope
+    #[command(after_help = "Examples:\n  sprag switch show swi_01m7kydswteqea2dygh6x7t50q")]
+    Show(show::Arguments),
+    /// Release a switch: waiting actions start again, or are cancelled
+    #[command(
+        after_help = "Examples:\n  sprag switch off swi_01m7kydswteqea2dygh6x7t50q --rate 10/1s\n  sprag switch off swi_01m7kydswteqea2dygh6x7t50q --held skip --reason handled"
+    )]
     Off(off::Arguments),
 }
 
@@ -29,6 +35,7 @@ impl Command {
         match self {
             Self::List(arguments) => list::run(&arguments, output).await,
             Self::On(arguments) => on::run(&arguments, output).await,
+            Self::Show(arguments) => show::run(&arguments, output).await,
             Self::Off(arguments) => off::run(&arguments, output).await,
         }
     }
@@ -47,5 +54,37 @@ fn text(switch: &Switch) -> String {
     if let Some(expires_at) = switch.expires_at {
         table.pair("expiresAt", expires_at.to_string());
     }
+    if let Some(SwitchRelease { at, held, rate }) = &switch.release {
+        let rate = rate.map_or_else(String::new, |rate| {
+            format!(" at {} per {}", rate.count, span(rate.per_millis))
+        });
+        table.pair("released", format!("{at}, {held}{rate}"));
+    }
     table.text()
+}
+
+/// What a switch holds: counts, and the newest ones.
+fn held(held: &HeldBySwitch) -> String {
+    let HeldBySwitch { queued, running } = held;
+    part("waiting", queued) + &part("running in its scope", running)
+}
+
+fn part(name: &str, actions: &SwitchedActions) -> String {
+    let SwitchedActions { total, more, first } = actions;
+    let more = if *more { " or more" } else { "" };
+    let head = format!("\n{name}: {total}{more}\n");
+    if first.is_empty() {
+        return head;
+    }
+    let mut table = Table::new(&["ACTION", "MACHINE", "NAME", "TYPE", "DUE"]).optional(&["TYPE", "DUE"]);
+    for action in first {
+        table.row([
+            action.id.to_string(),
+            action.machine.clone(),
+            action.action_id.clone(),
+            action.kind.clone(),
+            instant(action.run_at),
+        ]);
+    }
+    head + &table.text()
 }

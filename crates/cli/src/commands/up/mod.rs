@@ -5,6 +5,7 @@
 
 mod admin;
 mod banner;
+mod configuration;
 mod demo;
 mod engine;
 pub(crate) mod heads;
@@ -12,7 +13,7 @@ mod memory;
 mod place;
 mod reach;
 mod signals;
-mod store;
+pub(super) mod store;
 mod time;
 mod watchdog;
 
@@ -26,7 +27,7 @@ use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::{Engine, Handle};
 use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
-use sprag_server::{Access, Error as ServerError, NodeClient, Reserved, Server};
+use sprag_server::{Access, Counted, Error as ServerError, NodeClient, Reserved, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -44,7 +45,7 @@ use crate::telemetry::{self, Endpoint};
 
 /// How long actions under way have to end once the server is asked to stop.
 const DRAIN: Duration = Duration::from_secs(8);
-/// How long the last traces have after that.
+/// How long the last counts have before that, of the same time, and the last traces after it.
 const FLUSH: Duration = Duration::from_secs(1);
 /// How long what is left of the runtime has to end after that.
 const RUNTIME_END: Duration = Duration::from_millis(500);
@@ -225,7 +226,8 @@ enum End {
 }
 
 /// What runs beside the server for as long as it does.
-fn accompany(clock: Arc<System>, heads: Option<heads::Export>, engine: Handle) {
+fn accompany(clock: Arc<System>, heads: Option<heads::Export>, digest: String, engine: Handle) {
+    tokio::spawn(configuration::begin(engine.clone(), digest));
     tokio::spawn(time::follow(clock));
     tokio::spawn(memory::give_back());
     heads::begin(heads, engine);
@@ -253,6 +255,7 @@ async fn serve(
         alerts,
         heads,
         telemetry,
+        digest,
         ..
     } = settings;
     // From here on a signal is a request, not the end of the process.
@@ -276,10 +279,11 @@ async fn serve(
     let engine = engine::start(parts)?;
     let server = Server::on(reserved, http, engine.handle()).map_err(not_listening)?;
     let services = supervise(services, &clock, &server, Alarms::new(alerts, engine.handle())).await?;
-    accompany(clock, heads, engine.handle());
+    accompany(clock, heads, digest, engine.handle());
     let demo = demo(purposed.purpose, &engine, server.address()).await?;
     let url = format!("{scheme}://{}", server.address());
     banner::show(&url, &address, demo.as_ref(), output)?;
+    let counted = server.counted();
     let (stop, stopped) = oneshot::channel::<()>();
     // Dropping the sender means the same.
     let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
@@ -288,6 +292,7 @@ async fn serve(
     let mut running = Running {
         engine,
         serving,
+        counted,
         signals,
         exporting,
         services,
@@ -365,6 +370,8 @@ pub(super) fn not_listening(error: impl Into<ServerError>) -> anyhow::Error {
 struct Running {
     engine: Engine,
     serving: JoinHandle<Result<(), ServerError>>,
+    /// What the server counts for the audit.
+    counted: Counted,
     signals: Signals,
     /// Carries traces to a collector, until the engine is gone.
     exporting: Option<JoinHandle<()>>,
@@ -413,6 +420,7 @@ impl Running {
         let Self {
             engine,
             serving,
+            counted,
             mut signals,
             exporting,
             services,
@@ -423,6 +431,10 @@ impl Running {
             tracing::warn!(signal, "second stop requested, exiting at once");
             std::process::exit(Exit::Failed.code().into());
         });
+        // While the engine takes entries. An engine that failed takes none, and answers at once.
+        let asked = tokio::time::Instant::now();
+        let _ = tokio::time::timeout(FLUSH, counted.write()).await;
+        let drain = DRAIN.saturating_sub(asked.elapsed());
         // The server may be the one that ended.
         let _ = stop.send(());
         let serving = async {
@@ -435,7 +447,7 @@ impl Running {
                 services.stop().await;
             }
         };
-        tokio::join!(engine.shutdown(DRAIN), serving, supervising);
+        tokio::join!(engine.shutdown(drain), serving, supervising);
         if let Some(exporting) = exporting {
             // What a collector does not take by then is lost.
             let _ = tokio::time::timeout(FLUSH, exporting).await;

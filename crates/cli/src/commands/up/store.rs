@@ -18,11 +18,13 @@ const FAILPOINT: &str = "SPRAG_FAILPOINT";
 /// An open store.
 pub(in crate::commands) struct Opened {
     /// For the lane.
-    pub(super) lane: Box<dyn LaneStore>,
+    pub(in crate::commands) lane: Box<dyn LaneStore>,
     /// For everybody else.
     pub(super) readers: Arc<dyn Readers>,
     /// Engine time.
     pub(in crate::commands) clock: Arc<System>,
+    /// How many shards it has.
+    pub(in crate::commands) shards: u32,
     /// The way to other nodes on the same store, where there may be any.
     pub(super) nodes: Option<Box<dyn Nodes>>,
 }
@@ -47,6 +49,7 @@ fn open_file(
         lane: lane(writer)?,
         readers: Arc::new(readers),
         clock: clock(),
+        shards: 1,
         nodes: None,
     })
 }
@@ -60,13 +63,14 @@ fn open_database(address: &postgres::Address, shards: u32) -> Result<Opened, Fai
         writer,
         readers,
         members,
-        shards: _,
+        shards,
     } = postgres::open(&options).map_err(|error| not_opened(&error, error.code()))?;
     Ok(Opened {
         lane: lane(writer)?,
         readers: Arc::new(readers),
         // The first heartbeat sets it to the database's time.
         clock: clock(),
+        shards,
         nodes: Some(Box::new(members)),
     })
 }

@@ -86,6 +86,14 @@ verbs! {
     AcceptClock = "clock.accept",
     /// Take a backup.
     Backup = "system.backup",
+    /// Start a server with another configuration than the last time.
+    Configuration = "system.configuration",
+    /// Restore a backup.
+    Restore = "system.restore",
+    /// A step of a workflow that only writes a message.
+    LogMessage = "workflow.log",
+    /// The end of an action of an operation.
+    EndStep = "workflow.step",
     /// Start a service.
     StartService = "service.start",
     /// Stop a service.
@@ -96,7 +104,7 @@ verbs! {
     CancelService = "service.cancel",
     /// Read the file of services again.
     ReloadServices = "service.reload",
-    /// A request that was refused before anything was decided, for want of a role.
+    /// A request that was refused before anything was decided, for want of a token, a role or a scope.
     RefusedRequest = "request.refused",
 }
 

@@ -45,7 +45,7 @@ impl fmt::Display for Fault {
             Self::Missing => "is missing, although later entries are there",
             Self::Replaced => "is another one than the next entry follows",
             Self::RolledBack => "was exported and is not there: the end of the chain was cut off, or rolled back",
-            Self::NotExported => "is not the one that was exported",
+            Self::NotExported => "is not the one that was exported: the chain was rolled back, or written again",
         })
     }
 }

@@ -139,7 +139,17 @@ fn switch_on() -> SwitchOn {
 fn what_operators_ask_is_decided_in_the_control_shard_and_compared_whole() {
     let job = JobId::from_bytes([1; 16]);
     let switch = SwitchId::from_bytes([2; 16]);
-    let off = |matches| of("k", &SwitchOff { id: switch, matches });
+    let off = |matches| {
+        of(
+            "k",
+            &SwitchOff {
+                id: switch,
+                matches,
+                held: control::Held::Run,
+                rate: None,
+            },
+        )
+    };
     let all = |filter: &str| {
         let retry = RetryAll {
             filter: filter.to_owned(),
@@ -266,6 +276,8 @@ fn a_job_and_a_switch_come_back_to_the_last_byte() {
         since: at,
         expires_at: None,
         swept: false,
+        rate: control::DRAIN_DEFAULT,
+        release: None,
     };
     let view = switch.shown(sprag_wire::SwitchStatus::Released);
     let back: SwitchView = decode(&encode(&Ok(view.clone())).unwrap()).unwrap();

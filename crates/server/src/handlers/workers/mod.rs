@@ -93,6 +93,8 @@ impl Shared {
             verb,
             target: path.to_owned(),
             refused: refused.map(|problem| Cow::Borrowed(problem.code())),
+            before: None,
+            after: None,
         };
         let recorded = engine.operate().record(record, asker).await;
         // The supervisor is this node's own: no other node can do what was asked.

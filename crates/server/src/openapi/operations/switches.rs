@@ -5,8 +5,7 @@ use sprag_engine::requests;
 use sprag_wire as wire;
 
 use super::{Operation, Shape};
-use crate::handlers::switches::On;
-use crate::request::body::NoFields;
+use crate::handlers::switches::{Off, On};
 
 /// The group.
 pub(crate) const RESOURCE: &str = "kill switches";
@@ -24,9 +23,12 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
 }
 
 pub(crate) fn list() -> Operation {
-    operation("listSwitches", "List the kill switches that are on, oldest first")
-        .answers::<wire::Page<wire::Switch>>(200, "The switches.")
-        .reads()
+    operation(
+        "listSwitches",
+        "List the kill switches that are on or being released, oldest first",
+    )
+    .answers::<wire::Page<wire::Switch>>(200, "The switches.")
+    .reads()
 }
 
 pub(crate) fn on() -> Operation {
@@ -52,11 +54,19 @@ pub(crate) fn show() -> Operation {
         .tagged()
 }
 
+pub(crate) fn held() -> Operation {
+    one(
+        "showHeld",
+        "Show what a kill switch holds: actions that wait, and attempts that run in its scope",
+    )
+    .answers::<wire::HeldBySwitch>(200, "What the switch holds.")
+}
+
 pub(crate) fn release() -> Operation {
     one("releaseSwitch", "Release a kill switch")
         .if_match()
-        .body::<NoFields>()
-        .answers::<wire::Switch>(200, "The released switch.")
+        .body::<Off>()
+        .answers::<wire::ReleasedSwitch>(200, "The released switch, and what it held.")
         .writes()
         .once()
         .audited()

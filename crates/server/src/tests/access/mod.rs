@@ -1,6 +1,7 @@
 //! Callers who show who they are.
 
 mod nodes;
+mod refused;
 mod roles;
 mod scopes;
 mod tokens;

@@ -45,6 +45,7 @@ const BY_HAND: &str = "
     viewer      GET     /v1/audit/heads
     viewer      GET     /v1/kill-switches
     viewer      GET     /v1/kill-switches/{id}
+    viewer      GET     /v1/kill-switches/{id}/held
     viewer      GET     /v1/limits
     viewer      GET     /v1/limits/{key}
     viewer      GET     /v1/jobs

@@ -24,10 +24,12 @@ use super::{
     retention, search, shards, timers,
 };
 use crate::page::{Page, Paged};
-use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
+use crate::records::{
+    Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, Plan, ProcessRun, Scope, Timer, TimerKey,
+};
 use crate::traits::{
     Aged, CommitStore, DueAction, DuePlan, Error, Fence, LaneReads, Loaded, LoadedExecution, Mutation, OpenAction,
-    ReadyKey, ReadyRef, Search, ShardId, Wanted,
+    PlanQuery, ReadyKey, ReadyRef, Search, ShardId, Wanted,
 };
 
 /// A log of this many pages (64 MiB) is copied back into the file, as far as readers allow. A page that changed often meanwhile
@@ -268,6 +270,10 @@ impl LaneReads for Writer {
 
     fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         self.read(|connection| search::actions(connection, search))
+    }
+
+    fn find_plans(&mut self, query: &PlanQuery) -> Result<Paged<Plan, WorkflowId>, Error> {
+        self.read(|connection| plans::list(connection, query))
     }
 
     fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {

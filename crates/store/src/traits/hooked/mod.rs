@@ -10,10 +10,12 @@ use sprag_core::integrity::audit::Head;
 use sprag_core::time::Timestamp;
 
 use crate::page::{Page, Paged};
-use crate::records::{Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, ProcessRun, Scope, Timer, TimerKey};
+use crate::records::{
+    Action, CatalogVersion, Fact, FactKind, Job, MachineVersion, Plan, ProcessRun, Scope, Timer, TimerKey,
+};
 use crate::traits::{
-    Aged, Commit, DueAction, DuePlan, Error, Fence, Loaded, Mutation, OpenAction, Queue, ReadyKey, ReadyRef, Search,
-    ShardId, Wanted,
+    Aged, Commit, DueAction, DuePlan, Error, Fence, Loaded, Mutation, OpenAction, PlanQuery, Queue, ReadyKey, ReadyRef,
+    Search, ShardId, Wanted,
 };
 use crate::traits::{CommitStore, LaneReads};
 
@@ -54,6 +56,8 @@ pub enum ReadCall {
     Aged,
     /// [`LaneReads::find_actions`].
     FindActions,
+    /// [`LaneReads::find_plans`].
+    FindPlans,
     /// [`LaneReads::open_jobs`].
     OpenJobs,
     /// [`LaneReads::job_beyond`].
@@ -346,6 +350,10 @@ impl<S: LaneReads, H: StoreHook> LaneReads for Hooked<S, H> {
 
     fn find_actions(&mut self, search: &Search<ActionId>) -> Result<Paged<Action, ActionId>, Error> {
         self.ask(ReadCall::FindActions, |store| LaneReads::find_actions(store, search))
+    }
+
+    fn find_plans(&mut self, query: &PlanQuery) -> Result<Paged<Plan, WorkflowId>, Error> {
+        self.ask(ReadCall::FindPlans, |store| store.find_plans(query))
     }
 
     fn open_jobs(&mut self, shard: ShardId) -> Result<Vec<Job>, Error> {

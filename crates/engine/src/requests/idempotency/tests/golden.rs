@@ -246,6 +246,8 @@ fn switch() -> Switch {
         since: at(0),
         expires_at: Some(at(9)),
         swept: true,
+        rate: control::DRAIN_DEFAULT,
+        release: None,
     };
     switch.shown(SwitchStatus::Released)
 }
@@ -260,6 +262,8 @@ fn bare_switch() -> Switch {
         since: at(0),
         expires_at: None,
         swept: false,
+        rate: control::DRAIN_DEFAULT,
+        release: None,
     };
     switch.shown(SwitchStatus::Effective)
 }
