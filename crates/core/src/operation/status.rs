@@ -71,8 +71,9 @@ impl WorkflowStatus {
                 | (AwaitingApproval, Pending | InProgress | Completed | Failed | Cancelled | Rejected | Expired)
                 // A revoked approval and a restored database: what has not begun needs a decision again.
                 | (InProgress, AwaitingApproval | Completed | Failed | Cancelled | Expired)
-                // `resume`, or a retried dead letter; a step beside the failed one that came too late.
-                | (Failed, InProgress | Cancelled | Expired)
+                // `resume`, or a retried dead letter; a step beside the failed one that came too late. It completes from here if
+                // the retry ended while the execution was paused: its end is decided when the execution resumes.
+                | (Failed, InProgress | Completed | Cancelled | Expired)
         )
     }
 
@@ -97,7 +98,7 @@ mod tests {
         ("awaiting_approval", "x . x x x x x x"),
         ("in_progress", ". x . x x x . x"),
         ("completed", ". . . . . . . ."),
-        ("failed", ". . x . . x . x"),
+        ("failed", ". . x x . x . x"),
         ("cancelled", ". . . . . . . ."),
         ("rejected", ". . . . . . . ."),
         ("expired", ". . . . . . . ."),
