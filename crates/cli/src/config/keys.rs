@@ -58,7 +58,7 @@ pub(super) static KEYS: &[Key] = keys! {
         "clientCa" or "SPRAG_LISTEN_TLS_CLIENT_CA": Text, None
             => "The authorities whose certificates clients show, PEM. Default: clients show none.";
         "clients" or "SPRAG_LISTEN_TLS_CLIENTS": Word(&["required", "optional"]), None
-            => "`required`, the default: nobody is let in without such a certificate. `optional`: only nodes must show one.";
+            => "`required`, the default: every client must show such a certificate. `optional`: only nodes must.";
     }
     "nodes" {
         "ca" or "SPRAG_NODES_CA": Text, None
@@ -157,7 +157,7 @@ pub(super) static KEYS: &[Key] = keys! {
         "selfApproval" or "SPRAG_APPROVAL_SELF_APPROVAL": Flag, Some("false")
             => "Whether a proposer may approve: for one person who tries Sprag alone.";
         "decideWithin" or "SPRAG_APPROVAL_DECIDE_WITHIN": Text, None
-            => "The time in which somebody must decide about a plan, such as \"2h\"; after it, the plan expires.",
+            => "The time that approvers have to decide about a plan, such as \"2h\"; after it, the plan expires.",
                "Default: no limit.";
         "validFor" or "SPRAG_APPROVAL_VALID_FOR": Text, None
             => "The time after an approval in which steps must begin, such as \"24h\". Default: no limit.";

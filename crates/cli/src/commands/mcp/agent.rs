@@ -74,7 +74,7 @@ fn risk_rank(word: &str) -> usize {
     known.iter().position(|risk| risk.word() == word).unwrap_or(known.len())
 }
 
-/// Refuses whoever may do more than propose and read, and a server where everybody may do everything.
+/// Refuses a token that may do more than propose and read, and a server without authentication unless it runs the demo.
 fn admit(me: &Me) -> Result<(), Failure> {
     if !me.authentication {
         if me.demo {
@@ -118,7 +118,7 @@ mod tests {
             let is_admitted = admit(&me(true, false, &[Role::Proposer, role])).is_ok();
             assert_eq!(is_admitted, matches!(role, Role::Proposer | Role::Viewer), "{role}");
             let in_demo = admit(&me(true, true, &[role])).is_ok();
-            assert_eq!(in_demo, is_admitted, "a demo with tokens admits nobody else: {role}");
+            assert_eq!(in_demo, is_admitted, "a demo with tokens admits no other role: {role}");
         }
     }
 

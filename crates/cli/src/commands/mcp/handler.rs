@@ -83,7 +83,7 @@ impl Handler {
         done.unwrap_or_else(Refused::result)
     }
 
-    /// Proposes an operation; what it takes as a whole stands beside its parameters.
+    /// Proposes an operation. The arguments `reason`, `ticket` and `delay` are about the proposal, all others are its parameters.
     async fn propose(&self, agent: &Agent, operation: &str, mut params: JsonObject) -> Result<CallToolResult, Refused> {
         let mut body = json!({ "operation": operation });
         for name in RESERVED_PARAMETERS {

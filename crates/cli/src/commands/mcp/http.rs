@@ -40,7 +40,7 @@ pub(super) async fn serve(
     output: Output,
 ) -> anyhow::Result<Exit> {
     settings.auth.check(listen, None).map_err(not_listening)?;
-    // Never the token of this process: whoever sends none has none.
+    // Never the token of this process: a client that sends no token has none.
     let client = client.with_token(None);
     match Agent::enter_or_answer(client.clone()).await {
         Err(NotAdmitted::Here(failure) | NotAdmitted::Unanswered(failure)) => return Err(failure.into()),
