@@ -29,7 +29,7 @@ mod tests;
 
 pub use context::ROOTS;
 pub use diagram::{DiagramFormat, UnknownFormat, diagram};
-pub use diff::{Change, ChangeKind, ChangedField, Difference, Subject, diff};
+pub use diff::{Change, ChangeKind, ChangedField, ChangedPart, Difference, diff};
 pub use event::{RESERVED_PREFIXES, is_reserved};
 pub use execution::{
     Cause, Effect, End, Execution, Facts, Fate, How, Input, Limits, Message, Microstep, SkipReason, Step, StepError,
@@ -42,7 +42,7 @@ pub use load::{
 };
 pub(crate) use load::{LIMIT, RETRY, TAGS, check_action, check_reserved_tags};
 pub use mail::{Mail, MailError};
-pub use model::{After, Depth, Descriptor, Kind, Machine, Operation, State, StateIndex, Transition, TransitionIndex};
+pub use model::{After, Depth, Descriptor, Instruction, Kind, Machine, State, StateIndex, Transition, TransitionIndex};
 pub use permissions::RequiredPermissions;
 pub use simulate::{InputError, Line, SimInput, Simulation};
 pub use state_set::{STATES_CEILING, StateSet};

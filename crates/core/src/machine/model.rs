@@ -121,9 +121,9 @@ pub struct State {
     /// Where a history state leads when it remembers nothing.
     pub history_default: Vec<StateIndex>,
     /// What happens on entry, before the actions it triggers.
-    pub entry: Vec<Operation>,
+    pub entry: Vec<Instruction>,
     /// What happens on exit.
-    pub exit: Vec<Operation>,
+    pub exit: Vec<Instruction>,
     /// Automatic transitions, in document order.
     pub always: Vec<TransitionIndex>,
     /// Transitions by event, most specific descriptor first.
@@ -178,7 +178,7 @@ pub struct Transition {
     /// Whether it may be taken.
     pub guard: Option<Logic>,
     /// What it does.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<Instruction>,
     /// Leave and enter the source again even when the target lies within it.
     pub reenter: bool,
     /// How far it reaches, where that is always the same.
@@ -191,7 +191,7 @@ pub struct Transition {
 
 /// Something a state or transition does by itself, without an effect on the world.
 #[derive(Debug)]
-pub enum Operation {
+pub enum Instruction {
     /// Sets variables; all right sides see the values before it.
     Assign(Vec<(String, Template)>),
     /// Puts an event on the internal queue.

@@ -14,7 +14,7 @@ use super::event::Event;
 use super::execution::{
     Cause, Effect, End, Execution, Fate, How, Input, Limits, Microstep, Step, StepError, TimerKey, Visit,
 };
-use super::model::{Kind, Machine, Operation, StateIndex};
+use super::model::{Instruction, Kind, Machine, StateIndex};
 use super::select::Enabled;
 use super::sets::Sets;
 use super::state_set::StateSet;
@@ -334,20 +334,25 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn operate(&mut self, operations: &'a [Operation], owner: StateIndex, visit: Option<u64>) -> Result<(), StepError> {
+    fn operate(
+        &mut self,
+        operations: &'a [Instruction],
+        owner: StateIndex,
+        visit: Option<u64>,
+    ) -> Result<(), StepError> {
         for operation in operations {
             match operation {
-                Operation::Assign(assignments) => self.assign(assignments, owner)?,
-                Operation::Raise { event, payload } => {
+                Instruction::Assign(assignments) => self.assign(assignments, owner)?,
+                Instruction::Raise { event, payload } => {
                     let payload = match payload {
                         Some(payload) => self.render(payload, "raise", owner)?,
                         None => Value::Null,
                     };
                     self.raise(event, payload);
                 }
-                Operation::Log(message) => self.log(message, owner),
-                Operation::Run(action) => trigger::fire(self, *action, owner, visit),
-                Operation::Cancel(action) => self.effects.push(Effect::CancelAction { action: *action }),
+                Instruction::Log(message) => self.log(message, owner),
+                Instruction::Run(action) => trigger::fire(self, *action, owner, visit),
+                Instruction::Cancel(action) => self.effects.push(Effect::CancelAction { action: *action }),
             }
         }
         Ok(())

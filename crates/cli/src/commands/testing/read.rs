@@ -8,7 +8,7 @@ use sprag_core::clock::Manual;
 use sprag_core::document::Finding;
 use sprag_core::document::source::{self, Document, Limits};
 use sprag_core::machine::Machine;
-use sprag_core::machine::testing::{Case, Reach, Scenario, Subject, Target, Test, TestFile};
+use sprag_core::machine::testing::{Case, Reach, Scenario, Target, Test, TestFile, TestSubject};
 use sprag_runners::{Registry, reach};
 
 use crate::commands::Known;
@@ -29,7 +29,7 @@ pub(in crate::commands) enum Ready {
 /// An action definition that is tested.
 pub(in crate::commands) struct Definition {
     /// The definition.
-    pub(in crate::commands) subject: Subject,
+    pub(in crate::commands) subject: TestSubject,
     /// How its attempts reach the world.
     pub(in crate::commands) reach: Reach,
     /// How runners are configured.
@@ -156,12 +156,12 @@ impl Loader<'_> {
                 pointer,
                 templates,
             } => {
-                let subject = Subject::alone(document, pointer, templates.as_deref());
+                let subject = TestSubject::alone(document, pointer, templates.as_deref());
                 (self.path.to_owned(), subject)
             }
             Target::Action { action_id, .. } => {
                 let at = self.machine.clone().unwrap_or_default();
-                let subject = Subject::within(&parsed(&at)?, action_id);
+                let subject = TestSubject::within(&parsed(&at)?, action_id);
                 (at, subject)
             }
         };

@@ -42,7 +42,7 @@ pub struct Change {
     /// The kind of change.
     pub change: ChangeKind,
     /// The kind of the changed part.
-    pub what: Subject,
+    pub what: ChangedPart,
     /// The name of the changed part.
     pub name: String,
     /// Its changed fields; none if it was added or removed.
@@ -79,7 +79,7 @@ pub enum ChangeKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-pub enum Subject {
+pub enum ChangedPart {
     /// The machine as a whole.
     Machine,
     /// The default of a variable.
@@ -96,7 +96,7 @@ pub enum Subject {
     Template,
 }
 
-impl Subject {
+impl ChangedPart {
     fn word(self) -> &'static str {
         match self {
             Self::Machine => "machine",
@@ -139,7 +139,7 @@ impl Difference {
         lines
     }
 
-    fn add(&mut self, change: ChangeKind, what: Subject, name: impl Into<String>) {
+    fn add(&mut self, change: ChangeKind, what: ChangedPart, name: impl Into<String>) {
         self.changes.push(Change {
             change,
             what,
@@ -148,7 +148,7 @@ impl Difference {
         });
     }
 
-    fn compare(&mut self, what: Subject, name: &str, before: &Map<String, Value>, after: &Map<String, Value>) {
+    fn compare(&mut self, what: ChangedPart, name: &str, before: &Map<String, Value>, after: &Map<String, Value>) {
         let names = before
             .keys()
             .chain(after.keys().filter(|name| !before.contains_key(*name)));
@@ -172,7 +172,7 @@ impl Difference {
     }
 
     /// Compares things by their names: those of `before` in their order, then new ones.
-    fn compare_named(&mut self, what: Subject, before: &Named, after: &Named) {
+    fn compare_named(&mut self, what: ChangedPart, before: &Named, after: &Named) {
         let by_name = |named: &'_ Named| -> BTreeMap<String, usize> {
             named
                 .iter()
@@ -197,13 +197,13 @@ impl Difference {
                 .filter(|name| other.contains_key(name))
                 .collect()
         };
-        if matches!(what, Subject::State | Subject::Action) {
+        if matches!(what, ChangedPart::State | ChangedPart::Action) {
             self.compare_order(what, &kept(before, &new), &kept(after, &old));
         }
     }
 
     /// States and actions go in the order of the file, so another order is another machine.
-    fn compare_order(&mut self, what: Subject, before: &[String], after: &[String]) {
+    fn compare_order(&mut self, what: ChangedPart, before: &[String], after: &[String]) {
         if before != after {
             let field = ChangedField {
                 field: "order".to_owned(),
@@ -213,7 +213,7 @@ impl Difference {
             let name = format!("order of {}s", what.word());
             self.changes.push(Change {
                 change: ChangeKind::Changed,
-                what: Subject::Machine,
+                what: ChangedPart::Machine,
                 name,
                 fields: vec![field],
             });
@@ -227,14 +227,14 @@ type Named = Vec<(String, Map<String, Value>)>;
 /// What changes from one machine to another.
 pub fn diff(before: &Machine, after: &Machine) -> Difference {
     let mut difference = Difference::default();
-    difference.compare(Subject::Machine, &before.id, &whole(before), &whole(after));
-    difference.compare_named(Subject::Variable, &variables(before), &variables(after));
-    difference.compare_named(Subject::State, &states(before), &states(after));
+    difference.compare(ChangedPart::Machine, &before.id, &whole(before), &whole(after));
+    difference.compare_named(ChangedPart::Variable, &variables(before), &variables(after));
+    difference.compare_named(ChangedPart::State, &states(before), &states(after));
     transitions(before, after, &mut difference);
-    for (what, key) in [(Subject::Hook, "hooks"), (Subject::Template, "templates")] {
+    for (what, key) in [(ChangedPart::Hook, "hooks"), (ChangedPart::Template, "templates")] {
         difference.compare_named(what, &members(before, key), &members(after, key));
     }
-    difference.compare_named(Subject::Action, &actions(before), &actions(after));
+    difference.compare_named(ChangedPart::Action, &actions(before), &actions(after));
     difference
 }
 
@@ -379,9 +379,9 @@ fn transitions(before: &Machine, after: &Machine, difference: &mut Difference) {
         let (was, is) = (rest(was), rest(is));
         for position in 0..was.len().max(is.len()) {
             match (was.get(position), is.get(position)) {
-                (Some(was), Some(is)) => difference.compare(Subject::Transition, &called(key, was), was, is),
-                (Some(was), None) => difference.add(ChangeKind::Removed, Subject::Transition, called(key, was)),
-                (None, Some(is)) => difference.add(ChangeKind::Added, Subject::Transition, called(key, is)),
+                (Some(was), Some(is)) => difference.compare(ChangedPart::Transition, &called(key, was), was, is),
+                (Some(was), None) => difference.add(ChangeKind::Removed, ChangedPart::Transition, called(key, was)),
+                (None, Some(is)) => difference.add(ChangeKind::Added, ChangedPart::Transition, called(key, is)),
                 (None, None) => {}
             }
         }

@@ -8,7 +8,7 @@ use crate::document::Findings;
 use crate::document::source::shown;
 use crate::machine::event::is_reserved;
 use crate::machine::load::{Notes, Site, Use};
-use crate::machine::model::{Descriptor, Machine, Operation, StateIndex, TransitionIndex};
+use crate::machine::model::{Descriptor, Instruction, Machine, StateIndex, TransitionIndex};
 use crate::machine::sets::{History, Sets};
 use crate::machine::state_set::StateSet;
 
@@ -73,7 +73,7 @@ fn variables(machine: &Machine) -> BTreeSet<&str> {
         .flat_map(|state| state.entry.iter().chain(&state.exit));
     let in_transitions = machine.transitions.iter().flat_map(|transition| &transition.operations);
     for operation in in_states.chain(in_transitions) {
-        if let Operation::Assign(assignments) = operation {
+        if let Instruction::Assign(assignments) = operation {
             names.extend(assignments.iter().map(|(name, _)| name.as_str()));
         }
     }

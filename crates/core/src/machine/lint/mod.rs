@@ -8,7 +8,7 @@ mod secrets;
 mod units;
 
 use super::load::Notes;
-use super::model::{Descriptor, Kind, Machine, Operation, StateIndex};
+use super::model::{Descriptor, Instruction, Kind, Machine, StateIndex};
 use crate::document::Findings;
 use crate::document::source::shown;
 
@@ -69,10 +69,10 @@ fn only_at_the_end(machine: &Machine, action: usize) -> bool {
     !by_transition && owners.all(ends)
 }
 
-fn runs(operations: &[Operation], action: usize) -> bool {
+fn runs(operations: &[Instruction], action: usize) -> bool {
     operations
         .iter()
-        .any(|operation| matches!(operation, Operation::Run(named) if *named == action))
+        .any(|operation| matches!(operation, Instruction::Run(named) if *named == action))
 }
 
 /// Transitions on the end of an action or a state that does not exist.
@@ -109,7 +109,7 @@ fn known_ends(machine: &Machine) -> Vec<String> {
         .flat_map(|state| state.entry.iter().chain(&state.exit));
     let in_transitions = machine.transitions.iter().flat_map(|transition| &transition.operations);
     let raised = in_states.chain(in_transitions).filter_map(|operation| match operation {
-        Operation::Raise { event, .. } => Some(event.clone()),
+        Instruction::Raise { event, .. } => Some(event.clone()),
         _ => None,
     });
     of_actions.chain(of_states).chain(raised).collect()

@@ -6,20 +6,20 @@ use super::notes::Site;
 use crate::document::Fields;
 use crate::document::source::{Spot, shown};
 use crate::expression::template::Template;
-use crate::machine::model::Operation;
+use crate::machine::model::Instruction;
 
 impl<'n> Loader<'n> {
     /// One operation or a list of them.
-    pub(super) fn operations(&mut self, spot: &Spot<'n>, site: Site) -> Vec<Operation> {
+    pub(super) fn operations(&mut self, spot: &Spot<'n>, site: Site) -> Vec<Instruction> {
         spot.each()
             .iter()
             .filter_map(|item| self.operation(item, site))
             .collect()
     }
 
-    fn operation(&mut self, spot: &Spot<'n>, site: Site) -> Option<Operation> {
+    fn operation(&mut self, spot: &Spot<'n>, site: Site) -> Option<Instruction> {
         if spot.text().is_some() {
-            return self.named_action(spot).map(Operation::Run);
+            return self.named_action(spot).map(Instruction::Run);
         }
         let mut members = spot.members().filter(|(name, _)| OPERATION.key(name).is_some());
         let (Some((name, argument)), None) = (members.next(), members.next()) else {
@@ -27,11 +27,11 @@ impl<'n> Loader<'n> {
             return None;
         };
         match name {
-            "assign" => Some(Operation::Assign(self.assignments(&argument, site))),
+            "assign" => Some(Instruction::Assign(self.assignments(&argument, site))),
             "raise" => self.raise(&argument, site),
-            "log" => self.template(&argument, site).map(Operation::Log),
-            "cancel" => self.named_action(&argument).map(Operation::Cancel),
-            _ => self.named_action(&argument).map(Operation::Run),
+            "log" => self.template(&argument, site).map(Instruction::Log),
+            "cancel" => self.named_action(&argument).map(Instruction::Cancel),
+            _ => self.named_action(&argument).map(Instruction::Run),
         }
     }
 
@@ -52,16 +52,16 @@ impl<'n> Loader<'n> {
             .collect()
     }
 
-    fn raise(&mut self, spot: &Spot<'n>, site: Site) -> Option<Operation> {
+    fn raise(&mut self, spot: &Spot<'n>, site: Site) -> Option<Instruction> {
         if let Some(event) = spot.text() {
-            return Some(Operation::Raise {
+            return Some(Instruction::Raise {
                 event: event.to_owned(),
                 payload: None,
             });
         }
         let fields = Fields::new(spot.clone(), &RAISE);
         let payload = fields.get("payload").and_then(|payload| self.template(&payload, site));
-        Some(Operation::Raise {
+        Some(Instruction::Raise {
             event: fields.string("type")?,
             payload,
         })

@@ -5,7 +5,7 @@ use super::loader::Loader;
 use super::notes::Site;
 use crate::document::Fields;
 use crate::document::source::Spot;
-use crate::machine::model::{After, Descriptor, Operation, StateIndex, Transition, TransitionIndex};
+use crate::machine::model::{After, Descriptor, Instruction, StateIndex, Transition, TransitionIndex};
 use crate::time::duration::Millis;
 
 impl<'n> Loader<'n> {
@@ -84,7 +84,7 @@ impl<'n> Loader<'n> {
             .and_then(|guard| self.guard(&guard, Site::Guard(index)));
         let mut operations = Vec::new();
         if let Some(assign) = fields.get("assign") {
-            operations.push(Operation::Assign(self.assignments(&assign, Site::Taken(index))));
+            operations.push(Instruction::Assign(self.assignments(&assign, Site::Taken(index))));
         }
         if let Some(actions) = fields.get("actions") {
             operations.extend(self.operations(&actions, Site::Taken(index)));

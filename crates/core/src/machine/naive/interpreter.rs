@@ -9,7 +9,7 @@ use super::chart::{Chart, Id, ROOT};
 use super::entering::Move;
 use crate::expression::scope::{Path, Scope};
 use crate::expression::template::{Template, TemplateLimits};
-use crate::machine::{Depth, Kind, Machine, Operation, Transition};
+use crate::machine::{Depth, Instruction, Kind, Machine, Transition};
 
 /// A macrostep that errs, or does not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,22 +259,22 @@ impl<'m> Interpreter<'m> {
     }
 
     /// `executeContent`.
-    fn execute(&mut self, operations: &'m [Operation]) -> Result<(), Discarded> {
+    fn execute(&mut self, operations: &'m [Instruction]) -> Result<(), Discarded> {
         for operation in operations {
             match operation {
-                Operation::Assign(assignments) => self.assign(assignments)?,
-                Operation::Raise { event, payload } => {
+                Instruction::Assign(assignments) => self.assign(assignments)?,
+                Instruction::Raise { event, payload } => {
                     let payload = payload
                         .as_ref()
                         .map_or(Ok(Value::Null), |payload| self.render(payload))?;
                     self.raise(event, payload);
                 }
-                Operation::Log(line) => {
+                Instruction::Log(line) => {
                     let line = self.render(line)?;
                     self.trace
                         .push(line.as_str().map_or_else(|| line.to_string(), str::to_owned));
                 }
-                Operation::Run(_) | Operation::Cancel(_) => {}
+                Instruction::Run(_) | Instruction::Cancel(_) => {}
             }
         }
         Ok(())

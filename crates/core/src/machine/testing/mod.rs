@@ -13,7 +13,7 @@ mod tests;
 
 pub use action::{
     Advice, Case, Course, Cut, Ending, Event, Expect, Happened, LoadScenario, LoadTestPlan, Mock, NoReply, Occasion,
-    PlanError, PlanOptions, Reach, Reply, Script, Scripted, Stop, Subject, Taken, Target, Tried, Unmet, advise,
+    PlanError, PlanOptions, Reach, Reply, Script, Scripted, Stop, Taken, Target, TestSubject, Tried, Unmet, advise,
     compare, plan_load, plan_schema,
 };
 pub use file::{Test, TestFile};

@@ -17,7 +17,7 @@ use sprag_core::action::retry::Trial;
 use sprag_core::action::{Action, ActionError, Body, Definition, Done, Failure, Next, Origin, Outcome, Runner, Status};
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ExecutionId, Mint, Slot};
-use sprag_core::machine::testing::{Course, Occasion, Stop, Subject, Tried};
+use sprag_core::machine::testing::{Course, Occasion, Stop, TestSubject, Tried};
 use sprag_core::machine::{Fate, SkipReason};
 use sprag_core::time::Timestamp;
 
@@ -34,7 +34,7 @@ const ATTEMPTS_MAX: usize = 1_000;
 /// One action to be tested, and with what.
 pub struct ActionTest<'a> {
     /// What is tested.
-    pub subject: &'a Subject,
+    pub subject: &'a TestSubject,
     /// What it is triggered on.
     pub occasion: &'a Occasion,
     /// Who performs its attempts; none, if no runner serves the type.

@@ -7,16 +7,16 @@ use sprag_core::action::error::kind;
 use sprag_core::action::{ActionError, Attempt, BoxFuture, ConfigProblem, Failure, Outcome, Probe, Runner, Status};
 use sprag_core::clock::Manual;
 use sprag_core::document::source::{Format, Limits, parse};
-use sprag_core::machine::testing::{Course, Ending, Mock, Occasion, Reach, Script, Stop, Subject};
+use sprag_core::machine::testing::{Course, Ending, Mock, Occasion, Reach, Script, Stop, TestSubject};
 use sprag_core::time::Timestamp;
 
 use super::*;
 
 const NOW: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
-fn subject(definition: &str) -> Subject {
+fn subject(definition: &str) -> TestSubject {
     let node = parse(definition, Format::Yaml, &Limits::default()).unwrap();
-    Subject::alone(&node, "", None).unwrap_or_else(|found| panic!("{found:?}"))
+    TestSubject::alone(&node, "", None).unwrap_or_else(|found| panic!("{found:?}"))
 }
 
 /// Knows one secret.

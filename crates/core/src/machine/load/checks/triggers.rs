@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::document::Findings;
 use crate::document::source::shown;
 use crate::machine::load::notes::Notes;
-use crate::machine::model::{Machine, Operation};
+use crate::machine::model::{Instruction, Machine};
 
 /// Names the actions that nothing ever triggers.
 pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Findings) {
@@ -17,7 +17,7 @@ pub(super) fn check(machine: &Machine, notes: &Notes<'_>, findings: &mut Finding
     let run: BTreeSet<usize> = in_states
         .chain(in_transitions)
         .filter_map(|operation| match operation {
-            Operation::Run(action) => Some(*action),
+            Instruction::Run(action) => Some(*action),
             _ => None,
         })
         .chain(machine.actions.iter().filter_map(|action| action.compensate))

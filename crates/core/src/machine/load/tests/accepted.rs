@@ -7,7 +7,7 @@ use crate::action::retry::Backoff;
 use crate::action::{OnExit, OnUnknown, Rate};
 use crate::document::source::Format;
 use crate::machine::load::{LoadOptions, load_text};
-use crate::machine::{Depth, Descriptor, Kind, Machine, Operation, StateIndex};
+use crate::machine::{Depth, Descriptor, Instruction, Kind, Machine, StateIndex};
 use crate::time::schedule::{CatchUp, Overlap};
 
 /// The design's own example.
@@ -186,7 +186,7 @@ fn every_key_of_the_tables_is_read() {
     let runs = one
         .entry
         .iter()
-        .filter(|operation| matches!(operation, Operation::Run(0)))
+        .filter(|operation| matches!(operation, Instruction::Run(0)))
         .count();
     assert_eq!((runs, one.entry.len(), one.exit.len()), (3, 6, 1));
     let back = machine.state(machine.by_path("work.left.back").unwrap());

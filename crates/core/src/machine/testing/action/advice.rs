@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::course::{Course, Stop, Tried};
 use super::mock::{Mock, Scripted};
 use super::script::Script;
-use super::subject::{Reach, Subject};
+use super::subject::{Reach, TestSubject};
 use crate::action::retry::{Policy, RETRY_AFTER_FACTOR};
 use crate::action::{Definition, OnUnknown, Verdict};
 use crate::time::duration::Millis;
@@ -21,7 +21,7 @@ pub struct Advice {
 }
 
 /// What can be said about a test. `script` is what stood in for the world, if something did.
-pub fn advise(subject: &Subject, reach: Reach, course: &Course, script: Option<&Script>) -> Vec<Advice> {
+pub fn advise(subject: &TestSubject, reach: Reach, course: &Course, script: Option<&Script>) -> Vec<Advice> {
     let Some(definition) = subject.definition() else {
         return Vec::new();
     };

@@ -19,4 +19,4 @@ pub use course::{Course, Stop, Tried};
 pub use mock::{Cut, Ending, Mock, Reply, Scripted};
 pub use plan::{LoadTestPlan, PlanError, PlanOptions, Scenario as LoadScenario, plan_load, plan_schema};
 pub use script::{NoReply, Script, Taken};
-pub use subject::{Event, Occasion, Reach, Subject};
+pub use subject::{Event, Occasion, Reach, TestSubject};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::mock::{Cut, Ending, Mock};
-use super::subject::{Reach, Subject};
+use super::subject::{Reach, TestSubject};
 use crate::action::error::kind;
 use crate::action::{ActionError, Definition, Failure};
 use crate::ids::scatter;
@@ -102,7 +102,7 @@ pub struct Ends {
 }
 
 /// Makes a plan for the action.
-pub fn plan_load(subject: &Subject, reach: Reach, options: PlanOptions) -> Result<LoadTestPlan, PlanError> {
+pub fn plan_load(subject: &TestSubject, reach: Reach, options: PlanOptions) -> Result<LoadTestPlan, PlanError> {
     check(options)?;
     let PlanOptions {
         concurrency,
@@ -146,7 +146,7 @@ fn check(options: PlanOptions) -> Result<(), PlanError> {
 }
 
 struct Planner<'a> {
-    subject: &'a Subject,
+    subject: &'a TestSubject,
     reach: Reach,
     seed: u64,
 }

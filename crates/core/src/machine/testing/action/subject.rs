@@ -42,7 +42,7 @@ pub enum Reach {
 
 /// An action definition that can be tested.
 #[derive(Debug)]
-pub struct Subject {
+pub struct TestSubject {
     /// The machine it belongs to.
     pub machine: Machine,
     /// Its position among the machine's actions.
@@ -81,7 +81,7 @@ pub struct Event {
     pub error: Option<Value>,
 }
 
-impl Subject {
+impl TestSubject {
     /// The definition in `document`, which stands at `pointer` in its file, with mail templates of its own.
     pub fn alone(document: &Document, pointer: &str, templates: Option<&Document>) -> Result<Self, Vec<Finding>> {
         let loaded = load_document(&around(document, templates), &LoadOptions::default());

@@ -37,8 +37,8 @@ fn document(text: &str) -> Document {
     parse(text, Format::Yaml, &Limits::default()).unwrap()
 }
 
-fn alone(text: &str) -> Subject {
-    Subject::alone(&document(text), "/action", None).unwrap_or_else(|found| panic!("{found:?}"))
+fn alone(text: &str) -> TestSubject {
+    TestSubject::alone(&document(text), "/action", None).unwrap_or_else(|found| panic!("{found:?}"))
 }
 
 fn execution() -> ExecutionId {
@@ -129,7 +129,7 @@ fn a_lone_definition_is_triggered_wherever_its_state_is() {
 #[test]
 fn what_is_wrong_with_a_lone_definition_stands_where_it_was_written() {
     let text = document("actionId: a\ntype: noop\nretryPolicy:\n  maxAttemps: 3\nconfig:\n  x: '{{varables.x}}'\n");
-    let found = Subject::alone(&text, "/action", None).unwrap_err();
+    let found = TestSubject::alone(&text, "/action", None).unwrap_err();
     let places: Vec<_> = found.iter().map(|one| (one.line, one.pointer.as_str())).collect();
     assert_eq!(places, [(4, "/action/retryPolicy/maxAttemps"), (6, "/action/config/x")]);
 }
@@ -140,11 +140,11 @@ fn an_action_of_a_machine_is_found_by_its_id() {
         "{id: m, variables: {x: 1}, initial: s, states: {s: {}}, actions: [
            {actionId: a, type: noop, triggerState: s}, {actionId: b, type: noop, triggerState: s, enabled: false}]}",
     );
-    let subject = Subject::within(&machine, "b").unwrap();
+    let subject = TestSubject::within(&machine, "b").unwrap();
     assert_eq!(subject.position, 1);
     let fate = subject.trigger(&occasion(json!({})), execution());
     assert_eq!(fate, Some(Fate::Skipped(SkipReason::Disabled)));
-    let found = Subject::within(&machine, "bb").unwrap_err();
+    let found = TestSubject::within(&machine, "bb").unwrap_err();
     assert_eq!(
         (found[0].code, found[0].remedy.as_str()),
         ("unknown-action", "did you mean `b`?")
