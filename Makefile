@@ -29,7 +29,7 @@ FEATURES := --features sprag/failpoints
 # Where Debian puts the server, and what of the whole-product tests runs on it once more: what leans on the store. The rest drives
 # runners and other programs, or takes long; `make prove` runs all of it there. In one process, so that one cluster serves them.
 POSTGRES := /usr/lib/postgresql/*/bin/postgres
-ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: metrics:: once:: operations:: seed_defects:: streams:: timers:: webhook::
+ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: loads:: metrics:: once:: operations:: seed_defects:: streams:: timers:: webhook::
 
 help:
 	@sed -n '2,7p' Makefile

@@ -15,15 +15,22 @@ use sprag_tests::{Product, Reply, Site, binary, wait};
 const GUARD: Duration = Duration::from_secs(90);
 
 /// An agent as a process.
-struct Agent {
+pub(crate) struct Agent {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Agent {
-    fn start(folder: &Path, name: &str) -> Self {
+    pub(crate) fn start(folder: &Path, name: &str) -> Self {
+        Self::start_with(folder, name, &[], &[])
+    }
+
+    /// The same with more options, and with this environment.
+    pub(crate) fn start_with(folder: &Path, name: &str, more: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(binary("sprag"))
             .args(["agent", "--listen", "127.0.0.1:0", "--name", name])
+            .args(more)
+            .envs(environment.iter().copied())
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -43,7 +50,7 @@ impl Agent {
         send(&self.child, signal);
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -62,7 +69,7 @@ fn send(child: &Child, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-fn target() -> Site {
+pub(crate) fn target() -> Site {
     Site::start(|_| Reply::json(200, &json!({})))
 }
 

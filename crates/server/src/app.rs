@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_agent::durable::Loads;
 use sprag_core::document::source::Limits;
 use sprag_core::ids::ExecutionId;
 use sprag_engine::requests::Refusal;
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     /// Whom this server supervises.
     pub(crate) workers: Cell,
     pub(crate) forwarder: Forwarder,
+    /// The load tests that this process runs, and the agents that registered.
+    pub(crate) loads: Loads,
     /// Who is let in.
     pub(crate) gate: Gate,
     /// Who was not, in this minute.
@@ -74,6 +77,7 @@ pub(crate) struct Settings {
     /// Whether there is an authority for the certificates of clients.
     pub(crate) asks_certificates: bool,
     pub(crate) nodes: Option<NodeClient>,
+    pub(crate) loads: Loads,
 }
 
 impl Deref for App {
@@ -93,6 +97,7 @@ impl App {
             census: CensusTaker::default(),
             workers: Cell::default(),
             forwarder: Forwarder::new(settings.nodes.clone()),
+            loads: settings.loads.clone(),
             gate: Gate::new(settings.auth.clone(), settings.oidc.clone()),
             refusals: Refusals::default(),
             admission: Admission::default(),

@@ -7,15 +7,15 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 
 use crate::access::rule::{
-    ADMIN, APPROVER, AUTHOR, EVERYBODY, OPERATOR, OPERATOR_OR_AUTHOR, OPERATOR_OR_PROPOSER, PROPOSER, RUNNER, Rule,
-    VIEWER,
+    ADMIN, AGENT, APPROVER, AUTHOR, EVERYBODY, OPERATOR, OPERATOR_OR_AUTHOR, OPERATOR_OR_PROPOSER, PROPOSER, RUNNER,
+    Rule, VIEWER,
 };
 use crate::access::scope::Target;
 use crate::app::App;
 use crate::handlers::workers::handlers as workers;
 use crate::handlers::{
-    actions, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics,
-    operations, pages, runners, simulate, streams, switches, system, tokens, workflows,
+    actions, agents, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, loads, machines, messages,
+    metrics, operations, pages, runners, simulate, streams, switches, system, tokens, workflows,
 };
 use crate::listen::observe::observe;
 use crate::nodes::owner::{self, OwnerFirst};
@@ -40,6 +40,7 @@ pub(crate) fn table() -> Vec<Route> {
         about_operating(),
         about_jobs(),
         about_operations(),
+        about_loads(),
         about_workers(),
         about_tokens(),
     ]
@@ -343,6 +344,33 @@ fn about_operations() -> Vec<Route> {
         (
             "/v1/approvals",
             get(VIEWER, workflows::waiting, doc::workflows::waiting()),
+        ),
+    ]
+}
+
+fn about_loads() -> Vec<Route> {
+    vec![
+        (
+            "/v1/loads",
+            get(VIEWER, loads::list, doc::loads::list())
+                .post(OPERATOR, loads::start, doc::loads::start())
+                .about(Target::Handler),
+        ),
+        (
+            "/v1/loads/{id}",
+            get(VIEWER, loads::show, doc::loads::show()).owner_first(OwnerFirst::Explained(owner::action)),
+        ),
+        (
+            "/v1/loads/{id}/stream",
+            get(VIEWER, loads::follow, doc::loads::follow()).owner_first(OwnerFirst::Watched(owner::action)),
+        ),
+        (
+            "/v1/loads/{id}/abort",
+            post(OPERATOR, loads::abort, doc::loads::abort()).about(Target::Action),
+        ),
+        (
+            "/v1/agents",
+            get(VIEWER, agents::list, doc::loads::agents()).post(AGENT, agents::register, doc::loads::register()),
         ),
     ]
 }

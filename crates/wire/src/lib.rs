@@ -10,6 +10,7 @@
 
 mod control;
 mod executions;
+mod loads;
 mod machines;
 mod operations;
 mod page;
@@ -22,6 +23,7 @@ mod workers;
 
 pub use control::*;
 pub use executions::*;
+pub use loads::*;
 pub use machines::*;
 pub use operations::*;
 pub use page::Page;

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use sprag_core::text::html::escaped;
+use sprag_wire::{LoadFigures, Percentiles, RunResult};
 
 use super::output::Line;
-use super::result::{Figures, Percentiles, RunResult};
 use super::svg::{Curve, plot};
 
 const COLOURS: [&str; 4] = ["#1f5fbf", "#c2571a", "#2d7d46", "#7a4fb5"];
@@ -36,7 +36,7 @@ pub fn report(runs: &[(RunResult, Vec<Line>)]) -> String {
 }
 
 fn summary(result: &RunResult) -> String {
-    let status = format!("{:?}", result.status).to_uppercase();
+    let status = result.status.word();
     let class = if status == "COMPLETED" { "good" } else { "bad" };
     let reason = result.reason.as_deref().map(|reason| format!(": {}", escaped(reason)));
     let mut text = format!(
@@ -84,7 +84,7 @@ fn figures(runs: &[(RunResult, Vec<Line>)]) -> String {
         let _ = write!(text, "<th>{}</th>", escaped(&result.name));
     }
     text.push_str("</tr>");
-    let mut row = |name: &str, cell: &dyn Fn(&Figures) -> String| {
+    let mut row = |name: &str, cell: &dyn Fn(&LoadFigures) -> String| {
         let _ = write!(text, "<tr><td>{name}</td>");
         for (result, _) in runs {
             let _ = write!(text, "<td>{}</td>", cell(&result.total));

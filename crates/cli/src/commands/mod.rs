@@ -20,6 +20,7 @@ mod mcp;
 mod migrate;
 mod one;
 mod op;
+mod registry;
 mod restore;
 mod service;
 mod supervise;
@@ -36,6 +37,7 @@ use clap::CommandFactory as _;
 
 pub(crate) use self::explain::accepted_messages;
 pub(crate) use self::machine::Known;
+pub(crate) use self::registry::registry;
 pub(crate) use self::service::supervisors;
 use crate::completion;
 use crate::failure::Exit;

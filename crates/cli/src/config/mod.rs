@@ -5,6 +5,7 @@
 
 mod access;
 mod advertise;
+mod agents;
 mod alerts;
 mod approval;
 mod environment;

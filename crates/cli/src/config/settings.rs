@@ -25,6 +25,7 @@ use sprag_store::postgres;
 
 use super::access;
 use super::advertise::Advertise;
+use super::agents;
 use super::alerts;
 use super::approval;
 use super::environment::Environment;
@@ -133,6 +134,8 @@ pub(crate) struct Settings {
     pub(crate) body_bytes: usize,
     /// What runners may do.
     pub(crate) runners: sprag_runners::Options,
+    /// How agents of load tests are reached.
+    pub(crate) agents: sprag_agent::durable::Options,
     /// Where secrets come from.
     pub(crate) secrets: secrets::Options,
     /// Bounds.
@@ -208,6 +211,7 @@ impl Settings {
                 api_call: layers.named.api_call(),
                 providers: providers::of(layers),
             },
+            agents: agents::of(layers),
             secrets: secrets_of(layers),
             engine: sprag_engine::Options {
                 reasons: check.reasons(),
@@ -220,6 +224,7 @@ impl Settings {
             telemetry: check.telemetry(),
             digest: layers.digest(),
         };
+        check.problems.extend(agents::problem(layers, &settings.agents));
         check.approval();
         check.listen(&settings);
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));

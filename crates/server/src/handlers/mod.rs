@@ -1,6 +1,7 @@
 //! Handlers, by resource: extract, call the engine, map.
 
 pub(crate) mod actions;
+pub(crate) mod agents;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod compare;
@@ -10,6 +11,7 @@ mod explain;
 pub(crate) mod hooks;
 pub(crate) mod jobs;
 pub(crate) mod limits;
+pub(crate) mod loads;
 pub(crate) mod machines;
 pub(crate) mod messages;
 pub(crate) mod metrics;

@@ -3,8 +3,8 @@
 //! The examples build on each other: run in this order against a new server, every one of them succeeds.
 
 use super::operations::{
-    actions, audit, catalog, dead_letters, executions, jobs, limits, machines, runners, switches, system, tokens,
-    workers, workflows,
+    actions, audit, catalog, dead_letters, executions, jobs, limits, loads, machines, runners, switches, system,
+    tokens, workers, workflows,
 };
 
 /// A group of routes.
@@ -174,6 +174,16 @@ pub(crate) const RESOURCES: &[Resource] = &[
                 JSON,
                 r#"{"operation": "log_message", "params": {"message": "hello"}, "reason": "trying it out"}"#,
             )),
+        },
+    },
+    Resource {
+        name: loads::RESOURCE,
+        about: "Load tests that the server runs on agents, with live figures, and the agents that registered.",
+        example: Example {
+            about: "The newest load tests.",
+            method: "GET",
+            path: "/v1/loads?limit=10",
+            body: None,
         },
     },
     Resource {

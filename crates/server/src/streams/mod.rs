@@ -1,4 +1,4 @@
-//! Live streams: Server-Sent Events that follow one execution, or hint at everything that changes.
+//! Live streams: Server-Sent Events that follow one execution or one load test, or hint at everything that changes.
 //!
 //! Three things always hold. Hints wake and the store decides: what a stream says it has read after the hint, so
 //! nothing is said that is not durable and no entry of a history is left out or said twice. A reader that does not read
@@ -8,6 +8,7 @@
 mod execution;
 mod hints;
 mod hub;
+mod load;
 mod sse;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use tokio::sync::Semaphore;
 pub(crate) use self::execution::Following;
 pub(crate) use self::hints::Hinting;
 use self::hub::{Hub, Interest, Listener};
+pub(crate) use self::load::FollowingLoad;
 use crate::problem::{Code, Problem};
 
 /// The default limit on streams: far fewer than connections, so that there is always room for

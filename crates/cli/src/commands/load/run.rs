@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sprag_agent::controller::{self, ClientTls, Connect, Ending, Error, Finished, NotReady, Options, RunResult, Stop};
-use sprag_agent::plan::{Plan, load};
 use sprag_core::clock::System;
-use sprag_core::document::Severity;
 use sprag_core::time::Timestamp;
 use sprag_core::time::duration::Millis;
 use tokio::sync::mpsc;
 
+use super::plan;
 use super::show::{self, Screen};
 use crate::commands::agent::token;
-use crate::commands::machine::findings;
 use crate::commands::up::Signals;
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -69,7 +67,8 @@ pub(crate) struct Arguments {
 
 /// Runs the plan, and shows what came of it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let (plan, text) = read(arguments)?;
+    let (plan, document) = plan::read(&arguments.plan)?;
+    let text = document.to_string();
     let options = options(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let finished = runtime.block_on(async {
@@ -100,26 +99,6 @@ fn report(result: &RunResult, output: Output) -> anyhow::Result<()> {
         Output::Text => output::data(&show::result(result)),
         Output::Json => output::json(&json!(result)),
     }
-}
-
-/// The plan, and its text as agents get it.
-fn read(arguments: &Arguments) -> Result<(Plan, String), Failure> {
-    let path = &arguments.plan;
-    let text = input::text(path)?;
-    let loaded = load(&text, input::format(path, &text));
-    let (Some(plan), Some(document)) = (loaded.plan, loaded.document) else {
-        let errors = loaded
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error);
-        let lines: Vec<String> = errors.map(|finding| findings::text(path, finding)).collect();
-        let detail = format!("`{}` has {}", path.display(), findings::counted(lines.len(), "error"));
-        let failure = Failure::invalid(detail).code("load-plan-invalid");
-        return Err(lines
-            .iter()
-            .fold(failure, |failure, line| failure.note(line.trim_end())));
-    };
-    Ok((plan, document.to_string()))
 }
 
 fn options(arguments: &Arguments) -> Result<Options, Failure> {
@@ -183,5 +162,7 @@ fn exit_of(ending: Ending) -> Exit {
         Ending::Threshold => Exit::ThresholdBroken,
         Ending::Stopped(Stop::Interrupted) => Exit::Interrupted,
         Ending::Stopped(Stop::Terminated) => Exit::Terminated,
+        // Only a server stops a run like this.
+        Ending::Stopped(Stop::Cancelled | Stop::OutOfTime) => Exit::Failed,
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sprag_agent::durable::Loads;
 use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Manual;
 use sprag_core::document::source::nearest;
@@ -14,6 +15,7 @@ use sprag_runners::secrets::Secrets;
 
 use super::findings::{self, counted, is_error};
 use super::local;
+use crate::commands::registry;
 use crate::config::{Environment, Given, Settings};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, plain};
@@ -46,7 +48,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let settings = Settings::load(&given, &Environment::process())?;
     // Nothing runs here, so nothing asks for the time or for a secret.
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
-    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
+    let options = (&settings.runners, &settings.agents);
+    let registry = registry(options, Loads::default(), Arc::new(Manual::default()), secrets)?;
     // A configuration that was named is the server's.
     let known = Known(registry.clone());
     let check: Box<dyn ConfigCheck> = match arguments.config {

@@ -23,9 +23,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_agent::durable::Loads;
 use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::{Engine, Handle};
-use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
 use sprag_server::{Access, Counted, Error as ServerError, NodeClient, Reserved, Server};
 use tokio::sync::oneshot;
@@ -36,6 +36,7 @@ pub(super) use self::engine::{Asked, Parts, start as start_engine};
 pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
+use crate::commands::registry;
 use crate::commands::supervise::{self, Alarms, ServicesSource};
 use crate::config::{Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
@@ -130,6 +131,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     };
     let mut settings = Settings::load(&given, &environment)?;
     settings.runners.exec.check_user()?;
+    settings.agents.readable().map_err(|error| {
+        let remedy = error.remedy();
+        Failure::invalid(format!("`[agents]`: {error}")).note(remedy)
+    })?;
     let services = services.as_deref().map(|file| supervise::load(file, services_state));
     let services = services.transpose()?;
     if *check {
@@ -168,7 +173,8 @@ fn judge(settings: &Settings) -> anyhow::Result<Exit> {
     Access::check(settings.listen, &settings.auth, settings.tls.as_ref()).map_err(not_listening)?;
     NodeClient::new(&settings.nodes, settings.auth.plain_text).map_err(not_listening)?;
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
-    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
+    let options = (&settings.runners, &settings.agents);
+    let registry = registry(options, Loads::default(), Arc::new(Manual::default()), secrets)?;
     compile_alerts(&settings.alerts, &Known(registry))?;
     output::note("the configuration is valid");
     Ok(Exit::Done)
@@ -245,11 +251,13 @@ async fn serve(
     let client = store.nodes.as_ref();
     let client = client.map(|_| NodeClient::new(&settings.nodes, settings.auth.plain_text));
     let client = client.transpose().map_err(not_listening)?;
-    let http = served(&settings, purposed.purpose, hosts, client.clone());
+    let loads = Loads::default();
+    let http = served(&settings, purposed.purpose, (hosts, client.clone()), loads.clone());
     let Settings {
         store: address,
         auth,
         runners,
+        agents,
         secrets,
         engine: mut options,
         alerts,
@@ -263,7 +271,7 @@ async fn serve(
     let clock = Arc::clone(&store.clock);
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
-    let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
+    let registry = registry((&runners, &agents), loads, time, Arc::clone(&secrets))?;
     let alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
     options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
     let exporting = export(telemetry, &mut options)?;
@@ -337,8 +345,8 @@ fn addressed(settings: &Settings, scheme: &str, listens: SocketAddr) -> (String,
 fn served(
     settings: &Settings,
     purpose: Purpose,
-    hosts: Vec<String>,
-    nodes: Option<NodeClient>,
+    (hosts, nodes): (Vec<String>, Option<NodeClient>),
+    loads: Loads,
 ) -> sprag_server::Options {
     sprag_server::Options {
         listen: settings.listen,
@@ -350,6 +358,7 @@ fn served(
         tls: settings.tls.clone(),
         nodes,
         is_demo: purpose == Purpose::Demo,
+        loads,
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod dead_letters;
 pub(crate) mod executions;
 pub(crate) mod jobs;
 pub(crate) mod limits;
+pub(crate) mod loads;
 pub(crate) mod machines;
 pub(crate) mod runners;
 pub(crate) mod switches;

@@ -90,6 +90,13 @@ const BY_HAND: &str = "
     operator    POST    /v1/kill-switches/{id}/release
     operator    PUT     /v1/limits/{key}
     operator    DELETE  /v1/limits/{key}
+    viewer      GET     /v1/loads
+    viewer      GET     /v1/loads/{id}
+    viewer      GET     /v1/loads/{id}/stream
+    viewer      GET     /v1/agents
+    operator    POST    /v1/loads
+    operator    POST    /v1/loads/{id}/abort
+    agent       POST    /v1/agents
     operator    POST    /v1/jobs/{id}/pause
     operator    POST    /v1/jobs/{id}/resume
     operator    POST    /v1/jobs/{id}/cancel
@@ -123,6 +130,7 @@ fn let_in(word: &str) -> BTreeSet<&'static str> {
         "approver" => &["approver", "admin"],
         "operator,proposer" => &["operator", "proposer", "admin"],
         "runner" => &["runner", "admin"],
+        "agent" => &["agent", "admin"],
         "admin" => &["admin"],
         _ => &[
             "viewer", "proposer", "operator", "author", "approver", "runner", "agent", "admin",

@@ -1,5 +1,7 @@
 //! `sprag agent`: performs workloads for controllers, until it is asked to stop.
 
+mod registration;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
 use tokio::sync::oneshot;
 
+use self::registration::Registration;
+use crate::client::Remote;
 use crate::commands::up::Signals;
 use crate::config::{Environment, Given, Settings};
 use crate::failure::{Exit, Failure};
@@ -20,7 +24,8 @@ use crate::privacy;
 const AFTER_HELP: &str = "\
 An agent on a loopback address may load services on loopback addresses. Other
 private addresses need [outbound] allow, and programs need [exec] allow, in the
-configuration file.
+configuration file. With --server, the agent registers with a server, which may
+then run load tests on it. That needs a token with the role agent.
 
 Exit codes:
   0    SIGINT ended the agent
@@ -30,6 +35,7 @@ Exit codes:
 
 Examples:
   sprag agent --listen 127.0.0.1:7402 --name a1
+  SPRAG_TOKEN=… sprag agent --server https://sprag.example.com:7400
   sprag agent --listen 10.0.0.5:7402 --tls-cert agent.pem --tls-key agent.key \\
     --client-ca controllers.pem";
 
@@ -60,6 +66,11 @@ pub(crate) struct Arguments {
     /// Accept any controller, on any address
     #[arg(long)]
     insecure: bool,
+    /// Address that the server tells controllers [default: as --listen]
+    #[arg(long, value_name = "HOST:PORT", requires = "server")]
+    advertise: Option<String>,
+    #[command(flatten)]
+    remote: Remote,
     /// The configuration file.
     #[arg(
         long,
@@ -90,16 +101,18 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         ..Options::new(name, clock, workloads)
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let exit = runtime.block_on(serve(options, arguments.listen, output));
+    let exit = runtime.block_on(serve(options, arguments, output));
     // A leaked task must not keep the process.
     runtime.shutdown_background();
     exit
 }
 
-async fn serve(options: Options, listen: SocketAddr, output: Output) -> anyhow::Result<Exit> {
+async fn serve(options: Options, arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen()?;
-    let agent = Agent::bind(options, listen).await.map_err(unusable)?;
+    let name = arguments.name.clone();
+    let agent = Agent::bind(options, arguments.listen).await.map_err(unusable)?;
     let address = agent.address();
+    let registration = Registration::of(&arguments.remote, name, arguments.advertise.clone(), address)?;
     match output {
         Output::Text => output::line(&format!("agent listens on {address}"))?,
         Output::Json => output::line(&serde_json::json!({"address": address.to_string()}).to_string())?,
@@ -111,7 +124,14 @@ async fn serve(options: Options, listen: SocketAddr, output: Output) -> anyhow::
         // The receiver outlives the server.
         let _ = tell.send(signal);
     };
-    agent.run(stop).await.map_err(unusable)?;
+    let running = agent.run(stop);
+    match registration {
+        Some(registration) => tokio::select! {
+            ended = running => ended.map_err(unusable)?,
+            refused = registration.keep() => return Err(refused.into()),
+        },
+        None => running.await.map_err(unusable)?,
+    }
     Ok(if told.await == Ok("SIGTERM") {
         Exit::Terminated
     } else {
