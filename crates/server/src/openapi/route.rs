@@ -1,7 +1,8 @@
-//! The methods of a route: each with who may use it, its handler and what it is, so that none is without the others.
+//! A route: its path, and each of its methods with who may use it, its handler and its operation. A method without one of
+//! them does not compile.
 
 use axum::handler::Handler;
-use axum::routing::{self, MethodRouter};
+use axum::routing::{MethodFilter, MethodRouter};
 
 use super::operation::Operation;
 use crate::access::rule::Rule;
@@ -9,11 +10,13 @@ use crate::access::scope::Target;
 use crate::app::App;
 use crate::nodes::owner::OwnerFirst;
 
-/// The methods of one route.
-pub(crate) struct Methods {
-    /// Who answers.
+/// A path with its methods.
+pub(crate) struct Route {
+    /// The path, with its parameters in braces.
+    pub(crate) path: &'static str,
+    /// The handlers.
     pub(crate) router: MethodRouter<App>,
-    /// What is answered, by the method's name in lower case.
+    /// The operations, by the method's name in lower case.
     pub(crate) operations: Vec<(&'static str, Operation)>,
     /// Whether another node is asked first when the route is read.
     pub(crate) owner_first: Option<OwnerFirst>,
@@ -21,57 +24,59 @@ pub(crate) struct Methods {
     pub(crate) target: Option<Target>,
 }
 
-/// A route that can be read.
-pub(crate) fn get<H: Handler<T, App>, T: 'static>(rule: Rule, handler: H, operation: Operation) -> Methods {
-    Methods {
-        router: routing::get(handler),
-        operations: vec![("get", operation.complete("get", rule))],
+/// A route at `path`, without methods yet.
+pub(crate) fn at(path: &'static str) -> Route {
+    Route {
+        path,
+        router: MethodRouter::new(),
+        operations: Vec::new(),
         owner_first: None,
         target: None,
     }
 }
 
-/// A route that does something.
-pub(crate) fn post<H: Handler<T, App>, T: 'static>(rule: Rule, handler: H, operation: Operation) -> Methods {
-    Methods {
-        router: routing::post(handler),
-        operations: vec![("post", operation.complete("post", rule))],
-        owner_first: None,
-        target: None,
-    }
+/// A method that has a handler, and no operation yet.
+#[must_use = "`is` adds the method to its route"]
+pub(crate) struct Handled {
+    route: Route,
+    method: &'static str,
+    rule: Rule,
 }
 
-/// A route that can be set.
-pub(crate) fn put<H: Handler<T, App>, T: 'static>(rule: Rule, handler: H, operation: Operation) -> Methods {
-    Methods {
-        router: routing::put(handler),
-        operations: vec![("put", operation.complete("put", rule))],
-        owner_first: None,
-        target: None,
-    }
-}
-
-impl Methods {
+impl Route {
     /// The same route, which can also be read.
-    pub(crate) fn get<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H, operation: Operation) -> Self {
-        self.with("get", operation.complete("get", rule), |router| router.get(handler))
+    pub(crate) fn get<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H) -> Handled {
+        self.on(MethodFilter::GET, "get", rule, handler)
     }
 
     /// The same route, which also does something.
-    pub(crate) fn post<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H, operation: Operation) -> Self {
-        self.with("post", operation.complete("post", rule), |router| router.post(handler))
+    pub(crate) fn post<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H) -> Handled {
+        self.on(MethodFilter::POST, "post", rule, handler)
     }
 
     /// The same route, which can also be set.
-    pub(crate) fn put<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H, operation: Operation) -> Self {
-        self.with("put", operation.complete("put", rule), |router| router.put(handler))
+    pub(crate) fn put<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H) -> Handled {
+        self.on(MethodFilter::PUT, "put", rule, handler)
     }
 
     /// The same route, which can also be deleted.
-    pub(crate) fn delete<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H, operation: Operation) -> Self {
-        self.with("delete", operation.complete("delete", rule), |router| {
-            router.delete(handler)
-        })
+    pub(crate) fn delete<H: Handler<T, App>, T: 'static>(self, rule: Rule, handler: H) -> Handled {
+        self.on(MethodFilter::DELETE, "delete", rule, handler)
+    }
+
+    fn on<H: Handler<T, App>, T: 'static>(
+        self,
+        filter: MethodFilter,
+        method: &'static str,
+        rule: Rule,
+        handler: H,
+    ) -> Handled {
+        let router = self.router.on(filter, handler);
+        Handled {
+            route: Self { router, ..self },
+            method,
+            rule,
+        }
     }
 
     /// The same route, which goes to the owner first when it is read.
@@ -89,17 +94,17 @@ impl Methods {
             ..self
         }
     }
+}
 
-    fn with(
-        mut self,
-        method: &'static str,
-        operation: Operation,
-        route: impl FnOnce(MethodRouter<App>) -> MethodRouter<App>,
-    ) -> Self {
-        self.operations.push((method, operation));
-        Self {
-            router: route(self.router),
-            ..self
-        }
+impl Handled {
+    /// The route, whose method is this operation.
+    pub(crate) fn is(self, operation: Operation) -> Route {
+        let Self {
+            mut route,
+            method,
+            rule,
+        } = self;
+        route.operations.push((method, operation.complete(method, rule)));
+        route
     }
 }
