@@ -8,7 +8,7 @@ use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
 use crate::values::words::words;
-use crate::{ActionStatus, Waiting};
+use crate::{ActionStatus, Body, Waiting};
 
 /// The body of a new load test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +24,8 @@ pub struct LoadRequest {
     #[schemars(inner(length(min = 1, max = 512)))]
     pub tags: Option<Vec<String>>,
 }
+
+impl Body for LoadRequest {}
 
 /// A load test: an action of type `load`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -229,6 +231,8 @@ pub struct AgentRequest {
     #[schemars(length(min = 1, max = 512))]
     pub address: String,
 }
+
+impl Body for AgentRequest {}
 
 /// A registered agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,32 +9,57 @@ use sprag_agent::durable::is_address;
 use sprag_core::text::check_name;
 use sprag_wire as wire;
 
+use super::loads::operation;
+use crate::access::rule::{AGENT, VIEWER};
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok, whole};
 use crate::nodes::polls::{PassedOn, tell_others};
-use crate::problem::{Code, Problem};
-use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::openapi::{ONCE, Route, at, text};
+use crate::problem::{Code, FieldError, Problem};
+use crate::request::body::Body;
 use crate::request::query::{Nothing, Query};
 
 /// Where agents register.
 const PATH: &str = "/v1/agents";
 
-impl FromFields for wire::AgentRequest {
-    type Shape = Self;
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at(PATH)
+            .get(VIEWER, list)
+            .is(operation("listAgents", "List the registered agents, by name")
+                .answers::<wire::Page<wire::RegisteredAgent>>(200, "The agents."))
+            .post(AGENT, register)
+            .is(operation(
+                "registerAgent",
+                "Register an agent for 15 seconds, or renew its registration",
+            )
+            .body::<wire::AgentRequest>()
+            .header(ONCE, text(), "Accepted and ignored: a repeat renews the registration.")
+            .answers::<wire::RegisteredAgent>(200, "The registration.")
+            .refuses([Code::AgentsFull])),
+    ]
+}
 
-    const KNOWN: &'static [&'static str] = &["name", "address"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        let (name, address) = (fields.required_text("name"), fields.required_text("address"));
-        if let Err(problem) = check_name(&name) {
-            fields.refuse("/name", &format!("a name {problem}"));
-        }
-        if !is_address(&address) || check_name(&address).is_err() {
-            fields.refuse("/address", "write `host:port`, such as `10.0.0.5:7402`");
-        }
-        Self { name, address }
+/// Refuses what no controller could use.
+fn check(agent: &wire::AgentRequest) -> Result<(), Problem> {
+    let wire::AgentRequest { name, address } = agent;
+    let mut errors = Vec::new();
+    if let Err(problem) = check_name(name) {
+        errors.push(("/name", format!("a name {problem}")));
     }
+    if !is_address(address) || check_name(address).is_err() {
+        errors.push(("/address", "write `host:port`, such as `10.0.0.5:7402`".to_owned()));
+    }
+    let Some((pointer, detail)) = errors.first() else {
+        return Ok(());
+    };
+    let shown = format!("`{pointer}`: {detail}");
+    let errors = errors.into_iter().map(|(pointer, detail)| FieldError {
+        pointer: pointer.to_owned(),
+        detail,
+    });
+    Err(Problem::new(Code::BodyInvalid, shown).with_errors(errors.collect()))
 }
 
 /// `POST /v1/agents`
@@ -44,6 +69,7 @@ pub(crate) async fn register(
     Query(Nothing): Query<Nothing>,
     Body(agent): Body<wire::AgentRequest>,
 ) -> Answer {
+    check(&agent)?;
     let registered = app.loads.directory().register(&agent.name, &agent.address);
     registered.map_err(|full| Problem::new(Code::AgentsFull, full.to_string()))?;
     if passed_on.is_none() {

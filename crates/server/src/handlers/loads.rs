@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use serde_json::{Value, json};
-use sprag_agent::durable::{AGENTS_MAX, Directory, is_address, result_in};
+use sprag_agent::durable::{Directory, is_address, result_in};
 use sprag_core::access::{Caller, ScopeKind};
 use sprag_core::action::definition::LOAD;
 use sprag_core::action::{ActionError, ConfigProblem, Status};
@@ -18,12 +18,15 @@ use sprag_store::Page as StorePage;
 use sprag_store::traits::ActionQuery;
 use sprag_wire as wire;
 
-use crate::access::scope::Asker;
+use crate::access::rule::{OPERATOR, VIEWER};
+use crate::access::scope::{Asker, Target};
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok};
+use crate::nodes::owner::{self, OwnerFirst};
+use crate::openapi::{Operation, Route, Shape, Success, at, text};
 use crate::problem::shown::shown as shown_text;
 use crate::problem::{Code, FieldError, Problem};
-use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::body::{Body, NoFields};
 use crate::request::once::{Change, Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
@@ -35,6 +38,92 @@ pub(crate) const MACHINE: &str = "sprag.load";
 const ACTION: &str = "load";
 /// The reason that the audit keeps when a server applies this machine for the first time.
 const REASON: &str = "the machine of /v1/loads, which this version of Sprag brings along";
+
+/// The group.
+pub(crate) const RESOURCE: &str = "load tests";
+
+pub(super) fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// An operation on one load test.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path("id", Shape::of::<ActionId>(), "The id of the load test.")
+        .reads()
+        .refuses([requests::Code::ActionUnknown])
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/loads")
+            .get(VIEWER, list)
+            .is(operation("listLoads", "List load tests, newest first")
+                .query("status", Shape::of::<wire::ActionStatus>(), "Only with this status.")
+                .filtered()
+                .paged()
+                .answers::<wire::Page<wire::Load>>(200, "The load tests.")
+                .reads())
+            .post(OPERATOR, start)
+            .is(start_operation())
+            .about(Target::Handler),
+        at("/v1/loads/{id}")
+            .get(VIEWER, show)
+            .is(one("showLoad", "Show a load test with its live figures or its result")
+                .answers::<wire::Load>(200, "The load test."))
+            .owner_first(OwnerFirst::Explained(owner::action)),
+        at("/v1/loads/{id}/stream")
+            .get(VIEWER, follow)
+            .is(follow_operation())
+            .owner_first(OwnerFirst::Watched(owner::action)),
+        at("/v1/loads/{id}/abort")
+            .post(OPERATOR, abort)
+            .is(one("abortLoad", "Abort a load test on all its agents")
+                .body::<NoFields>()
+                .answers::<wire::Load>(200, "The load test.")
+                .writes()
+                .once()
+                .audited()
+                .refuses([requests::Code::StatusConflict]))
+            .about(Target::Action),
+    ]
+}
+
+fn start_operation() -> Operation {
+    operation("startLoad", "Start a load test on agents")
+        .body::<wire::LoadRequest>()
+        .answers::<wire::Load>(
+            201,
+            "The new load test. It starts once its action is due and no kill switch holds it.",
+        )
+        .located()
+        .writes()
+        .once()
+        .audited()
+        .refuses([Code::LoadPlanInvalid])
+        .refuses([
+            requests::Code::DecisionFailed,
+            requests::Code::DefinitionInvalid,
+            requests::Code::NameInvalid,
+            requests::Code::VariablesTooLarge,
+        ])
+}
+
+fn follow_operation() -> Operation {
+    one(
+        "followLoad",
+        "Stream the status and the live figures of a load test, as server-sent events",
+    )
+    .gives(Success::of(
+        200,
+        "Events until the load test ends: `load` after each change of its status, `figures` each second while it runs, and \
+         `ended`. Figures are cumulative, so a client that reconnects has missed nothing; there is no `Last-Event-ID`.",
+        "text/event-stream",
+        text(),
+    ))
+    .refuses([Code::TooManyStreams])
+}
 
 fn machine() -> Value {
     json!({
@@ -53,29 +142,6 @@ fn machine() -> Value {
             "config": { "plan": "{{variables.plan}}", "agents": "{{variables.agents}}" },
         }],
     })
-}
-
-impl FromFields for wire::LoadRequest {
-    type Shape = Self;
-
-    const KNOWN: &'static [&'static str] = &["plan", "agents", "tags"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        let plan = fields.required("plan").object("plan").unwrap_or_default();
-        let agents = fields.has("agents").then(|| fields.texts("agents"));
-        if let Some(named) = &agents
-            && !(1..=AGENTS_MAX).contains(&named.len())
-        {
-            let detail = format!("name 1 to {AGENTS_MAX} agents, or omit `agents` to use all registered agents");
-            fields.refuse("/agents", &detail);
-        }
-        Self {
-            plan,
-            agents,
-            tags: Some(fields.texts("tags")).filter(|tags| !tags.is_empty()),
-        }
-    }
 }
 
 /// `POST /v1/loads`: an execution around one action, which runs the plan.

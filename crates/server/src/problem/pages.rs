@@ -143,6 +143,7 @@ pages! {
     "self-approval"
     "server-timeout"
     "server-unreachable"
+    "server-untrusted"
     "service_unavailable"
     "services-invalid"
     "shard-moved"

@@ -8,7 +8,7 @@ mod banner;
 mod configuration;
 mod demo;
 mod engine;
-pub(crate) mod heads;
+mod heads;
 mod memory;
 mod place;
 mod reach;
@@ -33,6 +33,7 @@ use tokio::task::JoinHandle;
 
 use self::demo::Demo;
 pub(super) use self::engine::{Asked, Parts, start as start_engine};
+use self::heads::Export;
 pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
@@ -175,7 +176,9 @@ fn judge(settings: &Settings) -> anyhow::Result<Exit> {
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
     let options = (&settings.runners, &settings.agents);
     let registry = registry(options, Loads::default(), Arc::new(Manual::default()), secrets)?;
-    compile_alerts(&settings.alerts, &Known(registry))?;
+    let known = Known(registry);
+    compile_alerts(&settings.alerts, &known)?;
+    settings.heads.as_ref().map(|heads| heads.compile(&known)).transpose()?;
     output::note("the configuration is valid");
     Ok(Exit::Done)
 }
@@ -232,11 +235,13 @@ enum End {
 }
 
 /// What runs beside the server for as long as it does.
-fn accompany(clock: Arc<System>, heads: Option<heads::Export>, digest: String, engine: Handle) {
+fn accompany(clock: Arc<System>, heads: Option<Export>, digest: String, engine: Handle) {
     tokio::spawn(configuration::begin(engine.clone(), digest));
     tokio::spawn(time::follow(clock));
     tokio::spawn(memory::give_back());
-    heads::begin(heads, engine);
+    if let Some(heads) = heads {
+        tokio::spawn(heads.run(engine));
+    }
 }
 
 async fn serve(
@@ -248,11 +253,8 @@ async fn serve(
 ) -> anyhow::Result<Exit> {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let (advertise, hosts) = addressed(&settings, scheme, reserved.address());
-    let client = store.nodes.as_ref();
-    let client = client.map(|_| NodeClient::new(&settings.nodes, settings.auth.plain_text));
-    let client = client.transpose().map_err(not_listening)?;
-    let loads = Loads::default();
-    let http = served(&settings, purposed.purpose, (hosts, client.clone()), loads.clone());
+    let client = way_to_nodes(&settings, &store)?;
+    let http = served(&settings, purposed.purpose, hosts, client.clone());
     let Settings {
         store: address,
         auth,
@@ -271,9 +273,12 @@ async fn serve(
     let clock = Arc::clone(&store.clock);
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
-    let registry = registry((&runners, &agents), loads, time, Arc::clone(&secrets))?;
-    let alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
+    let registry = registry((&runners, &agents), http.loads.clone(), time, Arc::clone(&secrets))?;
+    let known = Known(registry.clone());
+    let alerts = compile_alerts(&alerts, &known)?;
     options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
+    let heads = heads.as_ref().map(|entry| Export::compile(entry, &known)).transpose()?;
+    options.alerts.extend(heads.iter().filter_map(Export::sender).cloned());
     let exporting = export(telemetry, &mut options)?;
     let parts = engine::Parts {
         store,
@@ -308,6 +313,13 @@ async fn serve(
     let end = running.end().await;
     demo.iter().for_each(Demo::stop);
     running.drain(end, stop).await
+}
+
+/// The way to other nodes, where several share the store.
+fn way_to_nodes(settings: &Settings, store: &store::Opened) -> anyhow::Result<Option<NodeClient>> {
+    let client = store.nodes.as_ref();
+    let client = client.map(|_| NodeClient::new(&settings.nodes, settings.auth.plain_text));
+    client.transpose().map_err(not_listening)
 }
 
 /// Begins what there is to watch, if that is what the server is there for.
@@ -345,8 +357,8 @@ fn addressed(settings: &Settings, scheme: &str, listens: SocketAddr) -> (String,
 fn served(
     settings: &Settings,
     purpose: Purpose,
-    (hosts, nodes): (Vec<String>, Option<NodeClient>),
-    loads: Loads,
+    hosts: Vec<String>,
+    nodes: Option<NodeClient>,
 ) -> sprag_server::Options {
     sprag_server::Options {
         listen: settings.listen,
@@ -358,7 +370,7 @@ fn served(
         tls: settings.tls.clone(),
         nodes,
         is_demo: purpose == Purpose::Demo,
-        loads,
+        loads: Loads::default(),
     }
 }
 
