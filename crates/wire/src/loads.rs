@@ -45,7 +45,8 @@ pub struct Load {
     pub agents: Vec<String>,
     /// The id of the execution that the action belongs to.
     pub execution_id: ExecutionId,
-    /// The figures so far, once the workload has started and until it ends.
+    /// The figures so far, once the workload has started and until it ends. A list has them only for load tests that the
+    /// answering node runs.
     pub live: Option<LiveLoad>,
     /// The result of the last attempt that started the workload.
     pub result: Option<RunResult>,

@@ -40,7 +40,7 @@ pub type LiveFigures = watch::Receiver<Option<LiveLoad>>;
 /// Another load of this process uses the agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("agent `{address}` is busy: load `{load}` uses it")]
-pub(super) struct Busy {
+pub(super) struct AgentInUse {
     pub(super) address: String,
     pub(super) load: ActionId,
 }
@@ -74,14 +74,14 @@ impl Loads {
     }
 
     /// Reserves agents for a load, for as long as the answer lives.
-    pub(super) fn begin(&self, id: ActionId, agents: &[String]) -> Result<Reservation, Busy> {
+    pub(super) fn begin(&self, id: ActionId, agents: &[String]) -> Result<Reservation, AgentInUse> {
         let mut running = self.running();
         let user = |address: &String| {
             let found = running.iter().find(|(_, other)| other.agents.contains(address));
             found.map(|(id, _)| (address.clone(), *id))
         };
         if let Some((address, load)) = agents.iter().find_map(user) {
-            return Err(Busy { address, load });
+            return Err(AgentInUse { address, load });
         }
         let live = watch::Sender::new(None);
         let entry = LoadEntry {

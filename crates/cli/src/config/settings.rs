@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sprag_agent::durable::Loads;
 use sprag_core::action::Rate;
 use sprag_core::clock::Manual;
 use sprag_core::integrity::audit::VerbSet;
@@ -33,7 +34,7 @@ use super::heads;
 use super::keys;
 use super::layers::{self, Invalid, Layers, Place, Problem};
 use super::providers;
-use crate::commands::Known;
+use crate::commands::{Known, registry};
 use crate::input;
 use crate::telemetry::Endpoint;
 
@@ -291,7 +292,8 @@ impl Check<'_> {
     /// cannot be made as they are configured are made as they would be by default.
     fn alerts(&mut self, settings: &Settings) {
         let clock = || Arc::new(Manual::default());
-        let registry = Registry::standard(&settings.runners, clock(), Arc::default())
+        let options = (&settings.runners, &settings.agents);
+        let registry = registry(options, Loads::default(), clock(), Arc::default())
             .or_else(|_| Registry::standard(&sprag_runners::Options::default(), clock(), Arc::default()));
         let Ok(registry) = registry else { return };
         let known = Known(registry);
