@@ -73,6 +73,7 @@ async fn e3_a_task_that_ignores_its_cancellation_is_ended_at_an_await_point() {
     let rig = Rig::with(options, performed).await;
     let mut client = rig.client().await;
     let mut run = client.running(&plan("deaf", "concurrency: 2")).await;
+    rig.until_performing().await;
     let began = Instant::now();
     client.abort(&run.id).await.unwrap();
     let (_, end) = run.rest().await;

@@ -8,13 +8,13 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use sprag_agent::agent::{Agent, Options};
 use sprag_agent::lifecycle::Bounds;
-use sprag_agent::plan::{Phase, Plan};
+use sprag_agent::plan::{Phase, Plan, Share};
 use sprag_agent::wire::proto::controller_message::Content;
 use sprag_agent::wire::proto::workload_agent_client::WorkloadAgentClient;
 use sprag_agent::wire::proto::{
     AbortRequest, AgentStatus, ControllerMessage, LiveStats, Prepare, Start, Status as Reported, StatusRequest,
 };
-use sprag_agent::workload::{Workload, Workloads};
+use sprag_agent::workload::{Stateless, User, Workload, Workloads};
 use sprag_core::action::runner::BoxFuture;
 use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
@@ -61,7 +61,7 @@ struct Operation {
 }
 
 impl Workloads for Odd {
-    fn build<'a>(&'a self, plan: &'a Plan, _: &'a Phase) -> BoxFuture<'a, Result<Arc<dyn Workload>, String>> {
+    fn build<'a>(&'a self, plan: &'a Plan, _: &'a Phase, _: Share) -> BoxFuture<'a, Result<Arc<dyn Workload>, String>> {
         Box::pin(async move {
             match plan.name.as_str() {
                 "slow-check" => tokio::time::sleep(Duration::from_millis(80)).await,
@@ -81,8 +81,8 @@ impl Workloads for Odd {
     }
 }
 
-impl Workload for Operation {
-    fn perform(&self) -> BoxFuture<'_, Result<(), String>> {
+impl Stateless for Operation {
+    fn perform_one(&self) -> BoxFuture<'_, Result<(), String>> {
         self.performed.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             match self.name.as_str() {
@@ -98,6 +98,12 @@ impl Workload for Operation {
                 }
             }
         })
+    }
+}
+
+impl Workload for Operation {
+    fn user(self: Arc<Self>) -> Box<dyn User> {
+        Box::new(self)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -32,7 +32,6 @@ use super::file;
 use super::keys;
 use super::layers::{self, Invalid, Layers, Place, Problem};
 use super::providers;
-use crate::commands::Known;
 use crate::commands::up::heads::Export;
 use crate::input;
 use crate::telemetry::Endpoint;
@@ -290,7 +289,7 @@ impl Check<'_> {
         let registry = Registry::standard(&settings.runners, clock(), Arc::default())
             .or_else(|_| Registry::standard(&sprag_runners::Options::default(), clock(), Arc::default()));
         let Ok(registry) = registry else { return };
-        if let Err(Invalid { problems }) = alerts::compile(&settings.alerts, &Known(registry)) {
+        if let Err(Invalid { problems }) = alerts::compile(&settings.alerts, &registry) {
             self.problems.extend(problems);
         }
     }

@@ -35,7 +35,6 @@ use self::demo::Demo;
 pub(super) use self::engine::{Asked, Parts, start as start_engine};
 pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
-use crate::commands::machine::Known;
 use crate::commands::supervise::{self, Alarms, ServicesSource};
 use crate::config::{Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
@@ -169,7 +168,7 @@ fn judge(settings: &Settings) -> anyhow::Result<Exit> {
     NodeClient::new(&settings.nodes, settings.auth.plain_text).map_err(not_listening)?;
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
     let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
-    compile_alerts(&settings.alerts, &Known(registry))?;
+    compile_alerts(&settings.alerts, &registry)?;
     output::note("the configuration is valid");
     Ok(Exit::Done)
 }
@@ -264,7 +263,7 @@ async fn serve(
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
-    let alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
+    let alerts = compile_alerts(&alerts, &registry)?;
     options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
     let exporting = export(telemetry, &mut options)?;
     let parts = engine::Parts {
