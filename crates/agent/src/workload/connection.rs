@@ -94,7 +94,12 @@ impl Connection {
                 driver: Some(Box::pin(driver)),
             });
         }
-        let (sender, driver) = http1::handshake(stream).await.map_err(failed)?;
+        // A small request is copied into one buffer sooner than gathered from several.
+        let (sender, driver) = http1::Builder::new()
+            .writev(false)
+            .handshake(stream)
+            .await
+            .map_err(failed)?;
         Ok(Self {
             sender: Sender::One(sender),
             driver: Some(Box::pin(driver)),

@@ -67,7 +67,7 @@ impl Workloads for Odd {
                 "slow-check" => tokio::time::sleep(Duration::from_millis(80)).await,
                 "long-check" => tokio::time::sleep(Duration::from_secs(10)).await,
                 "blocking-check" => {
-                    let scan = tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_secs(1)));
+                    let scan = tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_secs(3)));
                     scan.await.unwrap();
                 }
                 "refused" => return Err("`exec.command.0`: `rm` is not allowed here".to_owned()),
@@ -92,6 +92,10 @@ impl Stateless for Operation {
                     std::thread::sleep(Duration::from_secs(2));
                     Ok(())
                 }
+                "stuck-long" => {
+                    std::thread::sleep(Duration::from_secs(22));
+                    Ok(())
+                }
                 _ => {
                     tokio::time::sleep(Duration::from_millis(2)).await;
                     Ok(())
@@ -110,6 +114,7 @@ impl Workload for Operation {
         Box::pin(async move {
             match self.name.as_str() {
                 "cleanup" => tokio::time::sleep(Duration::from_millis(600)).await,
+                "long-cleanup" => tokio::time::sleep(Duration::from_secs(2)).await,
                 "deaf" => std::future::pending().await,
                 _ => {}
             }
@@ -139,6 +144,18 @@ pub(crate) fn quick(name: &str, clock: Arc<dyn Clock>) -> (Options, Arc<AtomicU6
         ..Options::new(name, clock, Arc::new(odd))
     };
     (options, performed)
+}
+
+/// Whether the tests with the times of the design run: behind `SPRAG_PROVE`, as part `agents` of tests/prove.sh.
+pub(crate) fn is_proof() -> bool {
+    std::env::var_os("SPRAG_PROVE").is_some()
+}
+
+/// An agent with the times of the design.
+pub(crate) async fn unhurried() -> Rig {
+    let odd = Odd::default();
+    let performed = Arc::clone(&odd.performed);
+    Rig::with(Options::new("a1", Shifted::by(0), Arc::new(odd)), performed).await
 }
 
 impl Rig {
