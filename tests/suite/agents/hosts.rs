@@ -10,7 +10,7 @@ use sprag_tests::{binary, wait};
 use super::rig::{is_proof, result, said};
 
 /// A hang guard.
-const HOSTS_GUARD: Duration = Duration::from_secs(60);
+const HOSTS_GUARD: Duration = Duration::from_mins(1);
 
 /// A host: a namespace with one link to the controller's.
 struct Host {

@@ -13,12 +13,13 @@ const COLOURS: [&str; 8] = [
 ];
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:760px;margin:2rem auto;padding:0 1rem;color:#1c1c1c}\
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;width:100%}\
-td,th{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:right}td:first-child,th:first-child{text-align:left}\
+td,th{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:right}td,th{white-space:nowrap}td:first-child,th:first-child{text-align:left;white-space:normal}\
 svg{width:100%;margin-top:1rem}.t{font:600 13px sans-serif}.l{font:11px sans-serif;fill:#555}.g{stroke:#e3e3e3}\
 .bad{color:#b3261e}.good{color:#2d7d46}";
 
 /// A report of one run, or of several beside each other.
 pub fn report(runs: &[(RunResult, Vec<Line>)]) -> String {
+    let runs = &numbered(runs);
     let names: Vec<&str> = runs.iter().map(|(result, _)| result.name.as_str()).collect();
     let title = escaped(&format!("Load: {}", names.join(" and ")));
     let mut page = format!(
@@ -35,6 +36,17 @@ pub fn report(runs: &[(RunResult, Vec<Line>)]) -> String {
     page.push_str(&plots(runs));
     page.push_str("</body></html>\n");
     page
+}
+
+/// The same runs. Several have numbers, because they often have one name.
+fn numbered(runs: &[(RunResult, Vec<Line>)]) -> Vec<(RunResult, Vec<Line>)> {
+    let mut runs = runs.to_vec();
+    if runs.len() > 1 {
+        for (number, (result, _)) in runs.iter_mut().enumerate() {
+            result.name = format!("{} {}", number + 1, result.name);
+        }
+    }
+    runs
 }
 
 fn summary(result: &RunResult) -> String {
@@ -85,33 +97,41 @@ fn figures(runs: &[(RunResult, Vec<Line>)]) -> String {
     for (result, _) in runs {
         let _ = write!(text, "<th>{}</th>", escaped(&result.name));
     }
-    text.push_str("</tr>");
-    let mut row = |name: &str, cell: &dyn Fn(&Figures) -> String| {
+    text.push_str(if runs.len() == 2 { "<th>Change</th></tr>" } else { "</tr>" });
+    let mut row = |name: &str, digits: usize, unit: &str, pick: &dyn Fn(&Figures) -> f64| {
         let _ = write!(text, "<tr><td>{name}</td>");
-        for (result, _) in runs {
-            let _ = write!(text, "<td>{}</td>", cell(&result.total));
+        let values: Vec<f64> = runs.iter().map(|(result, _)| pick(&result.total)).collect();
+        for value in &values {
+            let _ = write!(text, "<td>{value:.digits$}{unit}</td>");
+        }
+        if let [first, second] = values.as_slice() {
+            let _ = write!(text, "<td>{}</td>", change(*first, *second));
         }
         text.push_str("</tr>");
     };
-    row("Operations", &|total| total.ops.to_string());
-    row("Errors", &|total| total.errors.to_string());
-    row("Cut", &|total| total.cut.to_string());
-    row("Throughput", &|total| format!("{:.1} /s", total.throughput));
+    row("Operations", 0, "", &|total| exact(total.ops));
+    row("Errors", 0, "", &|total| exact(total.errors));
+    row("Cut", 0, "", &|total| exact(total.cut));
+    row("Throughput", 1, " /s", &|total| total.throughput);
     for (name, pick) in PERCENTILES {
-        row(&format!("Latency {name}"), &|total| {
-            format!("{:.3} ms", pick(&total.latency))
-        });
+        row(&format!("Latency {name}"), 3, " ms", &|total| pick(&total.latency));
     }
     for (name, pick) in PERCENTILES {
-        row(&format!("Service time {name}"), &|total| {
-            format!("{:.3} ms", pick(&total.service_time))
-        });
+        row(&format!("Service time {name}"), 3, " ms", &|total| pick(&total.service_time));
     }
     text.push_str(
         "</table><p>Latency counts from the moment an operation was meant to start, service time from the moment it started. \
          Operations of the ramp-up are not in these figures.</p>",
     );
     text
+}
+
+/// How a figure of the second run differs from that of the first one.
+fn change(first: f64, second: f64) -> String {
+    if first == 0.0 {
+        return String::new();
+    }
+    format!("{:+.1} %", (second - first) / first * 100.0)
 }
 
 /// Why operations failed; nothing where none did.

@@ -113,7 +113,7 @@ pub(super) fn plot(title: &str, unit: &str, scale: &Scale, curves: &[Curve]) -> 
         let _ = write!(
             svg,
             "<polyline fill=\"none\" stroke=\"{0}\" stroke-width=\"1.5\" points=\"{1}\"/>\
-             <text class=\"l\" fill=\"{0}\" x=\"{2:.1}\" y=\"16\" text-anchor=\"end\">{3}</text>",
+             <text class=\"l\" style=\"fill:{0}\" x=\"{2:.1}\" y=\"16\" text-anchor=\"end\">{3}</text>",
             curve.colour,
             points.join(" "),
             WIDTH - RIGHT - 110.0 * f64::from(u32::try_from(curves.len() - row - 1).unwrap_or_default()),

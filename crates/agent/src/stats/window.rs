@@ -3,8 +3,9 @@
 use super::latency::Latency;
 use super::tally::{Counts, per_second};
 
-/// A point this soon after the one before has its rate: a few operations in a moment are no rate.
-const SHORT_MICROS: u64 = 250_000;
+/// A point this soon after the one before has its rate: agents report once a second, so a shorter time may hold the operations of a
+/// longer one.
+const SHORT_MICROS: u64 = 750_000;
 
 /// One point of the series.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -88,7 +88,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
             std::process::exit(exit_of(Ending::Stopped(second)).code().into());
         });
         let mut screen = Screen::new(output == Output::Text);
-        anyhow::Ok(controller::run(&options, (&plan, &text), &mut screen, stops).await)
+        let finished = controller::run(&options, (&plan, &text), &mut screen, stops).await;
+        screen.end();
+        anyhow::Ok(finished)
     })?;
     let Finished { result, ending } = match finished {
         Ok(finished) => finished,

@@ -170,7 +170,11 @@ fn judge(settings: &Settings) -> anyhow::Result<Exit> {
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
     let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
     compile_alerts(&settings.alerts, &registry)?;
-    settings.heads.as_ref().map(|heads| heads.compile(&registry)).transpose()?;
+    settings
+        .heads
+        .as_ref()
+        .map(|heads| heads.compile(&registry))
+        .transpose()?;
     output::note("the configuration is valid");
     Ok(Exit::Done)
 }
@@ -269,7 +273,8 @@ async fn serve(
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
     let alerts = compile_alerts(&alerts, &registry)?;
     options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
-    let heads = heads.as_ref().map(|entry| Export::compile(entry, &registry)).transpose()?;
+    let compiled = |entry| Export::compile(entry, &registry);
+    let heads = heads.as_ref().map(compiled).transpose()?;
     options.alerts.extend(heads.iter().filter_map(Export::sender).cloned());
     let exporting = export(telemetry, &mut options)?;
     let parts = engine::Parts {
