@@ -25,7 +25,7 @@ impl Contender for Wrk {
         command.args([format!("-t{THREADS}"), format!("-c{USERS}"), format!("-d{seconds}s")]);
         measure(
             command,
-            |nginx| nginx.url(),
+            Nginx::url,
             |text| {
                 let line = text.lines().find(|line| line.contains(" requests in "));
                 let line = line.context("wrk gave no count")?.trim();

@@ -59,12 +59,12 @@ impl Network {
                 address: address.clone(),
             });
             ip(&format!(
-                "-n {controller} link add port{number} type veth peer name up netns {name}"
+                "-n {controller} link add port{number} type veth peer name uplink netns {name}"
             ))?;
             ip(&format!("-n {controller} link set port{number} master bridge up"))?;
             ip(&format!("-n {name} link set lo up"))?;
-            ip(&format!("-n {name} addr add {address}/24 dev up"))?;
-            ip(&format!("-n {name} link set up up"))?;
+            ip(&format!("-n {name} addr add {address}/24 dev uplink"))?;
+            ip(&format!("-n {name} link set uplink up"))?;
         }
         Ok(network)
     }

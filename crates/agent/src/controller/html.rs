@@ -97,7 +97,11 @@ fn figures(runs: &[(RunResult, Vec<Line>)]) -> String {
     for (result, _) in runs {
         let _ = write!(text, "<th>{}</th>", escaped(&result.name));
     }
-    text.push_str(if runs.len() == 2 { "<th>Change</th></tr>" } else { "</tr>" });
+    text.push_str(if runs.len() == 2 {
+        "<th>Change</th></tr>"
+    } else {
+        "</tr>"
+    });
     let mut row = |name: &str, digits: usize, unit: &str, pick: &dyn Fn(&Figures) -> f64| {
         let _ = write!(text, "<tr><td>{name}</td>");
         let values: Vec<f64> = runs.iter().map(|(result, _)| pick(&result.total)).collect();
@@ -117,7 +121,9 @@ fn figures(runs: &[(RunResult, Vec<Line>)]) -> String {
         row(&format!("Latency {name}"), 3, " ms", &|total| pick(&total.latency));
     }
     for (name, pick) in PERCENTILES {
-        row(&format!("Service time {name}"), 3, " ms", &|total| pick(&total.service_time));
+        row(&format!("Service time {name}"), 3, " ms", &|total| {
+            pick(&total.service_time)
+        });
     }
     text.push_str(
         "</table><p>Latency counts from the moment an operation was meant to start, service time from the moment it started. \
