@@ -23,19 +23,15 @@ impl Contender for Wrk {
         let seconds = task.count;
         let mut command = Command::new("wrk");
         command.args([format!("-t{THREADS}"), format!("-c{USERS}"), format!("-d{seconds}s")]);
-        measure(
-            command,
-            Nginx::url,
-            |text| {
-                let line = text.lines().find(|line| line.contains(" requests in "));
-                let line = line.context("wrk gave no count")?.trim();
-                let mut words = line.split(" requests in ");
-                let count = words.next().and_then(|count| count.parse().ok());
-                let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
-                let rate = rate.and_then(|rate| rate.trim().parse().ok());
-                Ok((count.context("wrk gave no count")?, rate.context("wrk gave no rate")?))
-            },
-        )
+        measure(command, Nginx::url, |text| {
+            let line = text.lines().find(|line| line.contains(" requests in "));
+            let line = line.context("wrk gave no count")?.trim();
+            let mut words = line.split(" requests in ");
+            let count = words.next().and_then(|count| count.parse().ok());
+            let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
+            let rate = rate.and_then(|rate| rate.trim().parse().ok());
+            Ok((count.context("wrk gave no count")?, rate.context("wrk gave no rate")?))
+        })
     }
 }
 

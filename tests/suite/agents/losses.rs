@@ -160,6 +160,8 @@ fn f7_a_short_stop_of_an_agent_is_reported_and_a_long_one_loses_it() {
     let counted = result(folder.path())["total"]["ops"].as_u64().unwrap();
     assert_eq!(counted, site.visits().len() as u64, "nothing counts twice");
 
+    // The series of the first run says nothing about the second one.
+    std::fs::remove_dir_all(folder.path().join("run")).unwrap();
     plan(folder.path(), &site, "duration: 60s");
     let child = controller(folder.path(), &[&agent])
         .stdout(Stdio::piped())
