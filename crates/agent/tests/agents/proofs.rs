@@ -171,7 +171,8 @@ async fn e4_and_e5_a_stuck_task_leaks_after_15_seconds_and_its_timers_touch_no_l
     );
     assert_eq!(client.status().await.leaked_tasks, 1);
     let mut next = client.running(&plan("quick", "concurrency: 1\nduration: 30s")).await;
-    let (messages, end) = next.rest().await;
+    let whole = tokio::time::timeout(Duration::from_mins(1), rest(&mut next.stream));
+    let (messages, end) = whole.await.unwrap();
     assert!(end.is_none(), "{end:?}");
     let last = messages.last().unwrap();
     assert!(last.completed);
