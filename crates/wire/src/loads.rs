@@ -183,6 +183,17 @@ pub struct LoadFigures {
     pub latency: Percentiles,
     /// From the actual start to the end.
     pub service_time: Percentiles,
+    /// The latency at every share of the operations.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// A point of the percentile curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// The share of operations, from 0 to 1.
+    pub share: f64,
+    /// They took at most so many milliseconds.
+    pub ms: f64,
 }
 
 /// Latencies in milliseconds.

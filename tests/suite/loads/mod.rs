@@ -15,7 +15,7 @@ use sprag_tests::{Client, Product, Site, Stream, binary, store, wait};
 use crate::agents::Agent;
 
 /// A guard against hanging.
-const GUARD: Duration = Duration::from_secs(120);
+const GUARD: Duration = Duration::from_mins(2);
 
 /// A server whose outbound guard lets loopback through.
 fn up(folder: &Path, environment: &[(&str, &str)]) -> Product {

@@ -25,4 +25,6 @@ pub use options::{Live, Options, Progress, Silence, Stop};
 pub use output::{Line, read};
 pub use preflight::NotReady;
 pub use run::{Ending, Error, Finished, run};
-pub use sprag_wire::{AgentResult, FailureResult, LoadFigures, Percentiles, RunResult, RunStatus, ThresholdResult};
+pub use sprag_wire::{
+    AgentResult, CurvePoint, FailureResult, LoadFigures, Percentiles, RunResult, RunStatus, ThresholdResult,
+};

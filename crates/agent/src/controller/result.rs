@@ -1,6 +1,8 @@
 //! The result of a run, as `result.json` has it. Times are milliseconds.
 
-use sprag_wire::{AgentResult, FailureResult, LoadFigures, Percentiles, RunResult, RunStatus, ThresholdResult};
+use sprag_wire::{
+    AgentResult, CurvePoint, FailureResult, LoadFigures, Percentiles, RunResult, RunStatus, ThresholdResult,
+};
 
 use super::collect::{AgentState, AgentView};
 use crate::stats::{Counts, Latency, Tally};
@@ -28,9 +30,26 @@ impl From<&Tally> for LoadFigures {
             throughput: tally.throughput(),
             latency: (&tally.latency).into(),
             service_time: (&tally.service).into(),
+            curve: curve(&tally.latency),
         }
     }
 }
+
+/// Shares that halve what is left, so that the rare latencies have as much room as the frequent ones; at the end, all operations.
+fn curve(latency: &Latency) -> Vec<CurvePoint> {
+    let count = latency.count();
+    let point = |share| CurvePoint {
+        share,
+        ms: millis(latency.quantile(share)),
+    };
+    let steps = (0..CURVE_STEPS_MAX).take_while(|step| count >> (step / CURVE_STEPS) > 0);
+    let points = steps.map(|step| point(1.0 - 0.5_f64.powf(f64::from(step) / f64::from(CURVE_STEPS))));
+    points.chain((count > 0).then(|| point(1.0))).collect()
+}
+
+/// Points of the curve between a share and the one with half of the rest.
+const CURVE_STEPS: u32 = 4;
+const CURVE_STEPS_MAX: u32 = 100;
 
 impl From<&AgentView> for AgentResult {
     fn from(agent: &AgentView) -> Self {

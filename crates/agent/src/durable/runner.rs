@@ -63,7 +63,7 @@ impl LoadRunner {
         let LoadConfig { plan, text, agents } =
             config::read(attempt.config).map_err(|problems| Box::new(outcome::invalid(&problems)))?;
         check_time(&plan, attempt.timeout)?;
-        let agents = self.named(agents)?;
+        let agents = self.named(&agents)?;
         let checked = self.checked(&agents).await?;
         let agents: Vec<String> = agents.into_iter().map(|found| found.address).collect();
         let connect = self.options.connect(&self.secrets, checked).await;
@@ -89,7 +89,7 @@ impl LoadRunner {
     }
 
     /// Where the agents are that the configuration names, or all that registered.
-    fn named(&self, agents: Vec<String>) -> Result<Vec<Found>, Box<Outcome>> {
+    fn named(&self, agents: &[String]) -> Result<Vec<Found>, Box<Outcome>> {
         if agents.is_empty() {
             let registered = self.loads.directory().list().into_iter();
             let all: Vec<Found> = registered

@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// Addresses of the agents, with commas between them
     #[arg(long, value_name = "HOST:PORT", required = true, value_delimiter = ',')]
     agents: Vec<String>,
+    /// What actions meet, instead of what the plan says
+    #[arg(long, value_name = "TARGET", value_parser = ["mocks", "real"])]
+    target: Option<String>,
     /// Folder for the result, report and time series
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
@@ -67,7 +70,7 @@ pub(crate) struct Arguments {
 
 /// Runs the plan, and shows what came of it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let (plan, document) = plan::read(&arguments.plan)?;
+    let (plan, document) = plan::read(&arguments.plan, arguments.target.as_deref())?;
     let text = document.to_string();
     let options = options(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -80,7 +83,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
             std::process::exit(exit_of(Ending::Stopped(second)).code().into());
         });
         let mut screen = Screen::new(output == Output::Text);
-        anyhow::Ok(controller::run(&options, (&plan, &text), &mut screen, stops).await)
+        let finished = controller::run(&options, (&plan, &text), &mut screen, stops).await;
+        screen.end();
+        anyhow::Ok(finished)
     })?;
     let Finished { result, ending } = match finished {
         Ok(finished) => finished,

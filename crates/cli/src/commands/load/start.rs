@@ -42,7 +42,7 @@ pub(super) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
         once,
         remote,
     } = arguments;
-    let (_, document) = plan::read(plan)?;
+    let (_, document) = plan::read(plan, None)?;
     let mut body = json!({ "plan": document });
     if !agents.is_empty() {
         body["agents"] = json!(agents);

@@ -82,7 +82,7 @@ fn show_event(event: &Event, output: Output) -> anyhow::Result<Reader> {
             None => return Ok(Reader::There),
         },
     };
-    Ok(output::line(&line)?)
+    output::line(&line)
 }
 
 fn text(name: &str, data: Value) -> anyhow::Result<Option<String>> {

@@ -14,7 +14,7 @@ use sprag_runners::reach;
 
 use crate::commands::machine::findings::{self, counted};
 use crate::commands::machine::{local, templates};
-use crate::commands::{Known, registry};
+use crate::commands::registry;
 use crate::config::{Environment, Given, Settings};
 use crate::failure::Failure;
 use crate::input;
@@ -170,7 +170,7 @@ impl Loader<'_> {
         let subject = subject.map_err(|found| Unusable::Findings(at.clone(), found))?;
         let clock = Arc::new(Manual::default());
         let options = (&settings.runners, &settings.agents);
-        let known = Known(registry(options, Loads::default(), clock, Arc::default())?);
+        let known = registry(options, Loads::default(), clock, Arc::default())?;
         usable(&at, subject.check(&known))?;
         let kind = subject.definition().map_or("", |definition| definition.kind.as_str());
         let definition = Arc::new(Definition {
@@ -192,7 +192,7 @@ fn usable(path: &Path, found: Vec<Finding>) -> Result<(), Unusable> {
 }
 
 /// A machine file with the mail templates that stand beside it.
-fn parsed(path: &Path) -> Result<Document, Failure> {
+pub(in crate::commands) fn parsed(path: &Path) -> Result<Document, Failure> {
     let text = input::text(path)?;
     let parsed = source::parse(&text, input::format(path, &text), &Limits::DEFINITION);
     let mut document = parsed.map_err(|error| {
