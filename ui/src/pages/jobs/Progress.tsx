@@ -1,0 +1,18 @@
+// How far a job is: a bar where the number to expect is known, and the counts in words.
+import type { Schemas } from '@/api/client';
+
+type Job = Schemas['Job'];
+
+export function Progress({ job: { counts, expected } }: { job: Job }) {
+  const settled = counts.done + counts.skipped + counts.failed;
+  const total = expected && !expected.more ? expected.count : undefined;
+  return (
+    <span className="row nowrap">
+      {total ? <progress max={total} value={settled} aria-label="Progress" /> : null}
+      <span>
+        {settled}
+        {total === undefined ? '' : ` of ${total}`}
+      </span>
+    </span>
+  );
+}
