@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, Uri};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
 use crate::access::rule::{
     ADMIN, APPROVER, AUTHOR, EVERYBODY, OPERATOR, OPERATOR_OR_AUTHOR, OPERATOR_OR_PROPOSER, PROPOSER, RUNNER, Rule,
@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::handlers::workers::handlers as workers;
 use crate::handlers::{
     actions, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics,
-    operations, pages, runners, simulate, streams, switches, system, tokens, workflows,
+    operations, pages, runners, simulate, streams, switches, system, tokens, ui, workflows,
 };
 use crate::listen::observe::observe;
 use crate::nodes::owner::{self, OwnerFirst};
@@ -50,7 +50,9 @@ pub(crate) fn table() -> Vec<Route> {
 
 fn about_the_server() -> Vec<Route> {
     vec![
-        ("/", get(Rule::Public, pages::index, doc::system::index())),
+        ("/", get(Rule::Public, ui::index, doc::system::index())),
+        ("/assets/{file}", get(Rule::Public, ui::asset, doc::system::asset())),
+        ("/api", get(Rule::Public, pages::index, doc::system::reference())),
         ("/style.css", get(Rule::Public, pages::style, doc::system::style())),
         ("/v1/openapi.json", get(VIEWER, pages::openapi, doc::system::openapi())),
         ("/healthz", get(Rule::Public, system::healthy, doc::system::healthy())),
@@ -422,14 +424,19 @@ async fn surround(State(app): State<App>, request: Request, next: Next) -> Respo
     observe(&app, request, next).await
 }
 
-async fn unknown(uri: Uri) -> Problem {
-    Problem::new(
+/// A browser that opens a path of no route gets the web interface, which knows its own pages.
+async fn unknown(request: Request) -> Response {
+    if ui::is_page(&request) {
+        return ui::index().await;
+    }
+    let problem = Problem::new(
         Code::RouteUnknown,
         format!(
             "there is no route `{}`; `/v1/openapi.json` lists all routes",
-            shown(uri.path())
+            shown(request.uri().path())
         ),
-    )
+    );
+    problem.into_response()
 }
 
 async fn method_not_allowed(method: Method, uri: Uri) -> Problem {

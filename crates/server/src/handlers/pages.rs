@@ -12,7 +12,7 @@ use crate::request::query::{Nothing, Query};
 const PAGE_POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// `GET /`: the API as a page to read. Examples name the server as the request did.
+/// `GET /api`: the API as a page to read. Examples name the server as the request did.
 pub(crate) async fn index(headers: HeaderMap) -> Response {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let page = page::index(host.unwrap_or("localhost"));

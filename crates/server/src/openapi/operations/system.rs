@@ -14,7 +14,32 @@ pub(crate) const RESOURCE: &str = "system";
 pub(crate) const PAGES: &str = "pages";
 
 pub(crate) fn index() -> Operation {
-    Operation::lenient(PAGES, "showIndex", "Describe the API as a web page").gives(Answer::of(
+    Operation::lenient(PAGES, "showInterface", "Open the web interface").gives(Answer::of(
+        200,
+        "The page. Other paths that are not of the API answer with it too, if the request accepts `text/html`.",
+        "text/html; charset=utf-8",
+        text(),
+    ))
+}
+
+pub(crate) fn asset() -> Operation {
+    Operation::new(PAGES, "showInterfaceFile", "Return a file of the web interface")
+        .path("file", text(), "The name of the file, with the hash of its content.")
+        .gives(
+            Answer::of(
+                200,
+                "The file. It never changes.",
+                "text/javascript; charset=utf-8",
+                text(),
+            )
+            .or("text/css; charset=utf-8", text())
+            .or("image/svg+xml", text()),
+        )
+        .refuses([Code::RouteUnknown])
+}
+
+pub(crate) fn reference() -> Operation {
+    Operation::lenient(PAGES, "showReference", "Describe the API as a web page").gives(Answer::of(
         200,
         "The page.",
         "text/html; charset=utf-8",
