@@ -66,7 +66,11 @@ function waitsFor({ for: what, object }: Of<'waiting'>): Reason {
         remedy: 'Sprag tries it again by itself.',
       };
     case 'approval':
-      return { text: `Waits for approval of ${object}`, remedy: 'An approver decides.', to: `/approvals/${object}` };
+      return {
+        text: `Waits for approval${named(' of ', object)}`,
+        remedy: 'An approver decides.',
+        to: `/approvals/${object}`,
+      };
     case 'decision':
       return { text: `A decision failed${named(': ', object)}`, remedy: 'Fix the cause and resume, or cancel.' };
     default:

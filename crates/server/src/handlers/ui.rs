@@ -11,7 +11,10 @@ use axum::http::{HeaderMap, Method};
 use axum::response::{IntoResponse, Response};
 use rust_embed::Embed;
 
+use crate::access::rule::Rule;
+use crate::handlers::pages::RESOURCE;
 use crate::handlers::reply::Answer;
+use crate::openapi::{Operation, Route, Success, at, text};
 use crate::problem::shown::shown;
 use crate::problem::{Code, Problem};
 use crate::request::path::Path;
@@ -38,6 +41,36 @@ const MISSING: &str = "<!doctype html>
 </body>
 </html>
 ";
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    let index_operation = Operation::lenient(RESOURCE, "showInterface", "Open the web interface").gives(Success::of(
+        200,
+        "The page. Other paths that are not of the API answer with it too, if the request accepts `text/html`.",
+        "text/html; charset=utf-8",
+        text(),
+    ));
+    vec![
+        at("/").get(Rule::Public, index).is(index_operation),
+        at("/assets/{file}").get(Rule::Public, asset).is(asset_operation()),
+    ]
+}
+
+fn asset_operation() -> Operation {
+    Operation::new(RESOURCE, "showInterfaceFile", "Return a file of the web interface")
+        .path("file", text(), "The name of the file, with the hash of its content.")
+        .gives(
+            Success::of(
+                200,
+                "The file. It never changes.",
+                "text/javascript; charset=utf-8",
+                text(),
+            )
+            .or("text/css; charset=utf-8", text())
+            .or("image/svg+xml", text()),
+        )
+        .refuses([Code::RouteUnknown])
+}
 
 /// The files, as they were built.
 #[derive(Embed)]

@@ -79,14 +79,6 @@ function One({ of }: { of: Switch }) {
           effect={`${waiting} actions that wait start again in queue order, at the configured rate.`}
           send={release('run')}
         />
-        <Verb
-          label="Release and skip"
-          route="POST /v1/kill-switches/{id}/release"
-          about={ABOUT}
-          kind="danger"
-          effect={`${waiting} actions that wait are cancelled. This cannot be undone.`}
-          send={release('skip')}
-        />
       </div>
       <Facts
         of={[
@@ -100,6 +92,16 @@ function One({ of }: { of: Switch }) {
       <Show query={held} rows={1}>
         {data => <Holds held={data} />}
       </Show>
+      <div>
+        <Verb
+          label="Release and skip"
+          route="POST /v1/kill-switches/{id}/release"
+          about={ABOUT}
+          kind="danger"
+          effect={`${waiting} actions that wait are cancelled. This cannot be undone.`}
+          send={release('skip')}
+        />
+      </div>
     </li>
   );
 }
