@@ -8,7 +8,8 @@ import { Status } from './Status';
 
 export type Finding = Schemas['Finding'];
 export type EditorProps = {
-  value: string;
+  /** The text that it begins with. From then on the text belongs to the editor, so that no key is lost. */
+  initial: string;
   label: string;
   findings?: Finding[];
   isReadOnly?: boolean;
@@ -30,7 +31,7 @@ export function Editor(props: EditorProps) {
 /** How long the author pauses before the text is checked. */
 const PAUSE_MS = 400;
 
-export type Lint = { findings: Finding[]; isValid: boolean; isBusy: boolean; error: unknown };
+export type Lint = { of: string; findings: Finding[]; isValid: boolean; isBusy: boolean; error: unknown };
 
 /** A text as the body of a request: it is not JSON. */
 export const AS_YAML = {
@@ -40,15 +41,15 @@ export const AS_YAML = {
 
 /** What the server finds in a machine file, again after every pause. */
 export function useLint(text: string): Lint {
-  const [lint, setLint] = useState<Lint>({ findings: [], isValid: false, isBusy: true, error: null });
+  const [lint, setLint] = useState<Lint>({ of: text, findings: [], isValid: false, isBusy: true, error: null });
   useEffect(() => {
     const abort = new AbortController();
     setLint(before => ({ ...before, isBusy: true }));
     const timer = setTimeout(() => {
       const headers = { ...AS_YAML.headers, 'Idempotency-Key': newKey() };
       unwrap(api.POST('/v1/machines/lint', { ...AS_YAML, headers, body: text as never, signal: abort.signal })).then(
-        ({ findings, valid }) => setLint({ findings, isValid: valid, isBusy: false, error: null }),
-        error => abort.signal.aborted || setLint({ findings: [], isValid: false, isBusy: false, error }),
+        ({ findings, valid }) => setLint({ of: text, findings, isValid: valid, isBusy: false, error: null }),
+        error => abort.signal.aborted || setLint({ of: text, findings: [], isValid: false, isBusy: false, error }),
       );
     }, PAUSE_MS);
     return () => {

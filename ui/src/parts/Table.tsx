@@ -50,7 +50,9 @@ export function Table<T>({ label, rows, columns, keyOf, to, hasMore = false, onM
     '--tracks': columns.map(column => column.width).join(' '),
     '--tracks-narrow': columns
       .filter(column => !column.isExtra)
-      .map(column => column.width)
+
+      // Where there is no room, no column asks for any.
+      .map(column => column.width.replace(/minmax\([^,]+,/, 'minmax(0,'))
       .join(' '),
   } as CSSProperties;
   return (

@@ -1,5 +1,5 @@
 // All actions, newest first; one of them beside the list.
-import { Link } from 'react-router';
+import { NavLink } from 'react-router';
 import type { Schemas } from '@/api/client';
 import { counted } from '@/api/list';
 import { useActions, useMachines } from '@/api/queries';
@@ -45,9 +45,11 @@ const COLUMNS: Column<Action>[] = [
 export function ActionTabs() {
   return (
     <nav className="row" aria-label="About actions">
-      <Link to="/actions">Actions</Link>
-      <Link to="/actions/queue">Queues</Link>
-      <Link to="/actions/health">Health</Link>
+      <NavLink to="/actions" end>
+        Actions
+      </NavLink>
+      <NavLink to="/actions/queue">Queues</NavLink>
+      <NavLink to="/actions/health">Health</NavLink>
     </nav>
   );
 }

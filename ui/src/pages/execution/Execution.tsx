@@ -7,9 +7,9 @@ import { keys } from '@/api/keys';
 import { useExecution, useMachine } from '@/api/queries';
 import { accepted, parseChart } from '@/lib/chart';
 import { address, useParam } from '@/lib/url';
-import { Chart } from '@/parts/Chart';
 import { Code } from '@/parts/Code';
 import { type Fact, Facts, Page, Section } from '@/parts/Page';
+import { Statechart } from '@/parts/Statechart';
 import { Show } from '@/parts/States';
 import { Status } from '@/parts/Status';
 import { Time } from '@/parts/Time';
@@ -102,8 +102,13 @@ function Lit({ execution, configuration }: { execution: Execution; configuration
       {() =>
         chart ? (
           <>
-            {isOpen ? <SendMessage id={execution.id} types={accepted(chart, execution.configuration)} /> : null}
-            <Chart root={chart} configuration={configuration} />
+            <SendMessage id={execution.id} types={accepted(chart, execution.configuration)} isOpen={isOpen} />
+            <Statechart
+              machine={execution.machine}
+              version={execution.version}
+              chart={chart}
+              configuration={configuration}
+            />
           </>
         ) : null
       }

@@ -9,20 +9,28 @@ import { Field, RoleButton } from '@/parts/Verb';
 
 const ROUTE = 'POST /v1/executions/{id}/messages';
 
-export function SendMessage({ id, types }: { id: string; types: string[] }) {
+type BarProps = { id: string; types: string[]; isOpen: boolean };
+
+/** The answer stays on the screen if the message closes the execution. */
+export function SendMessage({ id, types, isOpen }: BarProps) {
   const [type, setType] = useState<string | null>(null);
   const named = types.filter(one => one !== '*');
+  if (!isOpen && type === null) return null;
   return (
     <div className="row">
-      <span className="soft">Send</span>
-      {named.map(one => (
-        <RoleButton key={one} route={ROUTE} onClick={() => setType(one)}>
-          {one}
-        </RoleButton>
-      ))}
-      <RoleButton route={ROUTE} kind="plain" onClick={() => setType('')}>
-        {named.length > 0 ? 'Another message' : 'A message'}
-      </RoleButton>
+      {isOpen ? (
+        <>
+          <span className="soft">Send</span>
+          {named.map(one => (
+            <RoleButton key={one} route={ROUTE} onClick={() => setType(one)}>
+              {one}
+            </RoleButton>
+          ))}
+          <RoleButton route={ROUTE} kind="plain" onClick={() => setType('')}>
+            {named.length > 0 ? 'Another message' : 'A message'}
+          </RoleButton>
+        </>
+      ) : null}
       {type === null ? null : <MessageDialog id={id} type={type} types={named} onClose={() => setType(null)} />}
     </div>
   );

@@ -1,5 +1,5 @@
 // The source of a machine, checked while it is written, and applied as a new version.
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { Link } from 'react-router';
 import { api, type Schemas, unwrap } from '@/api/client';
 import { useWhyNot } from '@/api/me';
@@ -13,12 +13,13 @@ type Applied = Schemas['Applied'];
 type Props = {
   source: string;
   onApplied?: (applied: Applied) => void;
-  onChange?: (text: string, isValid: boolean) => void;
+  /** The text, whenever the server finds no error in it. */
+  onValid?: (text: string) => void;
 };
 
 const ROUTE = 'POST /v1/machines';
 
-export function Apply({ source, onApplied, onChange }: Props) {
+export function Apply({ source, onApplied, onValid }: Props) {
   const [text, setText] = useState(source);
   const whyNot = useWhyNot(ROUTE);
   const lint = useLint(text);
@@ -30,16 +31,19 @@ export function Apply({ source, onApplied, onChange }: Props) {
     about: ['machine', 'machines'],
     onDone: onApplied,
   });
+  const settled = lint.isValid && !lint.isBusy && lint.of === text ? text : null;
+  useEffect(() => {
+    if (settled !== null) onValid?.(settled);
+  }, [settled, onValid]);
   const change = (next: string) => {
     setText(next);
-    onChange?.(next, false);
     write.reset();
   };
   return (
     <div className="stack">
       <Editor
         label="Machine file"
-        value={text}
+        initial={source}
         findings={lint.findings}
         isReadOnly={whyNot !== null}
         onChange={change}

@@ -8,9 +8,9 @@ import { parseChart } from '@/lib/chart';
 import { address, useParam } from '@/lib/url';
 import { visible } from '@/lib/visible';
 import { toYaml } from '@/lib/yaml';
-import { Chart } from '@/parts/Chart';
 import { Diff } from '@/parts/Diff';
 import { type Fact, Facts, Page, Section } from '@/parts/Page';
+import { Statechart } from '@/parts/Statechart';
 import { Empty, Show } from '@/parts/States';
 import { Time } from '@/parts/Time';
 import { RoleButton } from '@/parts/Verb';
@@ -82,8 +82,10 @@ function Shown({ machine, newest }: { machine: Machine; newest: number }) {
         ) : null}
         {tab === 'versions' ? <Compare machine={machine} newest={newest} /> : null}
         {tab === 'states' ? (
-          <Chart
-            root={chart}
+          <Statechart
+            machine={machine.id}
+            version={machine.version}
+            chart={chart}
             linkTo={state => address('/executions', { machine: machine.id, state, status: 'running' })}
           />
         ) : null}

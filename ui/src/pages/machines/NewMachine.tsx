@@ -21,7 +21,7 @@ export default function NewMachine() {
           </p>
           <Apply
             source={FIRST_MACHINE}
-            onChange={setText}
+            onValid={setText}
             onApplied={({ id }) => {
               setApplied(id);
             }}

@@ -3,11 +3,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, newKey, type Schemas, unwrap } from '@/api/client';
 import { accepted, runningDelays, type StateNode } from '@/lib/chart';
+import { parseObject } from '@/lib/json';
 import { visible } from '@/lib/visible';
 import { Chart } from '@/parts/Chart';
 import { Code } from '@/parts/Code';
 import { Show } from '@/parts/States';
 import { Mark } from '@/parts/Status';
+import { Field } from '@/parts/Verb';
 import styles from './Simulation.module.css';
 
 type Input = Schemas['SimulatedInput'];
@@ -16,53 +18,77 @@ type Props = { of: { machine: string; version: number } | { definition: string }
 
 export function Simulation({ of, chart }: Props) {
   const [events, setEvents] = useState<Input[]>([]);
+  const [typed, setTyped] = useState('{}');
+  const [start, setStart] = useState<Record<string, unknown>>({});
   const simulation = useQuery<{ data: Line[] }>({
-    queryKey: ['simulation', of, events],
+    queryKey: ['simulation', of, events, start],
     placeholderData: before => before,
     queryFn: ({ signal }) =>
       unwrap(
         api.POST('/v1/machines/simulate', {
-          body: { ...of, events },
+          body: { ...of, events, key: 'example', variables: start as Record<string, never> },
           headers: { 'Idempotency-Key': newKey() },
           signal,
         }),
       ),
   });
   const add = (event: Input) => setEvents([...events, event]);
+  const change = (text: string) => {
+    setTyped(text);
+    const { value } = parseObject(text);
+    if (value) setStart(value);
+  };
   return (
-    <Show query={simulation}>
-      {({ data }) => {
-        const last = data.at(-1);
-        if (!last) return null;
-        return (
-          <div className={styles.columns}>
-            <div className="stack">
-              <Inputs line={last} lines={data} chart={chart} onInput={add} />
-              <Chart root={chart} configuration={last.configuration} />
-            </div>
-            <div className="stack">
-              <div className="row">
-                <h2>What happened</h2>
-                <button type="button" disabled={events.length === 0} onClick={() => setEvents(events.slice(0, -1))}>
-                  Back one
-                </button>
-                <button type="button" disabled={events.length === 0} onClick={() => setEvents([])}>
-                  Begin again
-                </button>
+    <div className="stack">
+      <details>
+        <summary>Variables at the start</summary>
+        <Field label="Variables, as JSON" note={parseObject(typed).error}>
+          {id => (
+            <textarea
+              id={id}
+              className="code"
+              rows={4}
+              spellCheck={false}
+              value={typed}
+              onChange={event => change(event.target.value)}
+            />
+          )}
+        </Field>
+      </details>
+      <Show query={simulation}>
+        {({ data }) => {
+          const last = data.at(-1);
+          if (!last) return null;
+          return (
+            <div className={styles.columns}>
+              <div className="stack">
+                <Inputs line={last} lines={data} chart={chart} onInput={add} />
+                <Chart root={chart} configuration={last.configuration} />
               </div>
-              <ol className={styles.lines}>
-                {data.map((line, index) => (
-                  <li key={index}>
-                    <Told line={line} />
-                  </li>
-                ))}
-              </ol>
-              <Code value={last.variables} label="Variables" />
+              <div className="stack">
+                <div className="row">
+                  <h2>What happened</h2>
+                  <button type="button" disabled={events.length === 0} onClick={() => setEvents(events.slice(0, -1))}>
+                    Back one
+                  </button>
+                  <button type="button" disabled={events.length === 0} onClick={() => setEvents([])}>
+                    Begin again
+                  </button>
+                </div>
+                <ol className={styles.lines}>
+                  {data.map((line, index) => (
+                    <li key={index}>
+                      <Told line={line} />
+                    </li>
+                  ))}
+                </ol>
+                <Code value={last.variables} label="Variables" />
+              </div>
             </div>
-          </div>
-        );
-      }}
-    </Show>
+          );
+        }}
+      </Show>
+    </div>
   );
 }
 

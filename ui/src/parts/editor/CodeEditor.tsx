@@ -47,12 +47,12 @@ const BASE = [
   keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap, indentWithTab]),
 ];
 
-export default function CodeEditor({ value, label, findings = [], isReadOnly = false, onChange }: EditorProps) {
+export default function CodeEditor({ initial, label, findings = [], isReadOnly = false, onChange }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const changed = useRef(onChange);
   changed.current = onChange;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: later values arrive in the effects below
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text belongs to the editor once it is there
   useEffect(() => {
     const element = host.current;
     if (!element) return;
@@ -61,7 +61,7 @@ export default function CodeEditor({ value, label, findings = [], isReadOnly = f
       root,
       parent: root,
       state: EditorState.create({
-        doc: value,
+        doc: initial,
         extensions: [
           BASE,
           EditorState.readOnly.of(isReadOnly),
@@ -74,11 +74,6 @@ export default function CodeEditor({ value, label, findings = [], isReadOnly = f
     });
     return () => view.current?.destroy();
   }, [isReadOnly]);
-  useEffect(() => {
-    const editor = view.current;
-    if (!editor || editor.state.doc.toString() === value) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
-  }, [value]);
   useEffect(() => {
     const editor = view.current;
     if (editor) editor.dispatch(setDiagnostics(editor.state, diagnostics(editor.state, findings)));
