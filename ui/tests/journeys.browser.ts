@@ -82,7 +82,7 @@ describe.runIf(hasBrowser)('journeys on a server of one person', () => {
     await page.getByRole('heading', { name: 'Retry dead letters' }).waitFor();
     expect(page.url()).toContain('/jobs/job_');
     // The canary dies again, so the job pauses and says so.
-    await page.getByText('paused').first().waitFor();
+    await page.getByRole('region', { name: 'Details' }).getByText('paused').first().waitFor();
     const { counts } = await server.ask<{ counts: { matched: number } }>(
       'GET',
       `/v1/jobs/${page.url().split('/').pop()}`,
@@ -250,7 +250,7 @@ describe.runIf(hasBrowser)('journeys on a server that asks for tokens', () => {
     await start.waitFor();
     expect(await start.getAttribute('aria-disabled')).toBe('true');
     expect(await start.getAttribute('title')).toBe('Needs the role operator.');
-    await start.click();
+    await start.click({ force: true });
     expect(await page.getByRole('dialog').count()).toBe(0);
     await page.goto('/settings/tokens');
     await page.getByText('Your token may not see this.').waitFor();
