@@ -1,4 +1,4 @@
-// Live, whatever happens: changes arrive by themselves, one tab reads for all, a hidden tab is silent, a crash loses nothing.
+// Live: changes arrive by themselves, one tab reads for all, a hidden tab is silent, a crash loses nothing.
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasBrowser, launch, open, settled } from './browser';

@@ -33,7 +33,7 @@ describe.runIf(hasBrowser)('pages', () => {
     pages = [
       ['overview', '/'],
       ['executions', '/executions'],
-      ['executions-none', '/executions?key=nobody'],
+      ['executions-none', '/executions?key=unknown'],
       ['execution', `/executions/${executions[0]}`],
       ['execution-past', `/executions/${executions[0]}?entry=1`],
       ['execution-unknown', '/executions/exe_01m7ts4jx5zyvsjnhzf5p8gfv3'],

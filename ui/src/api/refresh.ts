@@ -1,4 +1,4 @@
-// Hints become refetches, at a bounded rate: whatever changes, a page asks at most twice a second, and looks at what has been stale
+// Hints become refetches, at a bounded rate: a page asks at most twice a second, and looks at what has been stale
 // for longest first.
 import type { QueryClient } from '@tanstack/react-query';
 import { isAbout } from './keys';

@@ -8,7 +8,7 @@ const PAUSE_MS = 1_000;
 
 export type Headers = Record<string, string>;
 
-/** Sends a request again while nobody answers. */
+/** Sends a request again while the server does not answer. */
 export async function persist<T>(send: (headers: Headers) => Promise<T>): Promise<T> {
   const headers = { 'Idempotency-Key': newKey() };
   for (let attempt = 1; ; attempt += 1) {

@@ -20,7 +20,7 @@ test('an instant has one zone, which it names', () => {
   expect(absolute(AT, 'America/New_York')).toBe('2026-11-19 15:31:07 GMT-5');
 });
 
-test('the hour that a change of the clocks repeats is told apart', () => {
+test('the hour that a change of the clocks repeats has two names', () => {
   const first = Date.parse('2026-11-01T05:30:00Z');
   expect(absolute(first, 'America/New_York')).toBe('2026-11-01 01:30:00 GMT-4');
   expect(absolute(first + 3_600_000, 'America/New_York')).toBe('2026-11-01 01:30:00 GMT-5');

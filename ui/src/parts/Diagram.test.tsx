@@ -61,7 +61,7 @@ test('an active state and the states around it are lit, and no others', () => {
   expect(lit()).toEqual(['openly']);
 });
 
-test('names are text, whatever they hold', () => {
+test('names that look like markup are text', () => {
   render(<Diagram drawing={DRAWING} name="order" configuration={[]} />);
   expect(screen.getByText('<b>asking</b>')).toBeTruthy();
   expect(screen.getByText('YES')).toBeTruthy();

@@ -27,7 +27,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 /// How files are compressed, best first: the name of the coding, and what it adds to the name of the file.
 const CODINGS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
-/// Paths of programs. A browser that opens one of them made a mistake, and is told so.
+/// Paths of programs. A browser that opens one of them gets the problem, not a page.
 const PROGRAMS: [&str; 2] = ["/v1/", "/assets/"];
 
 /// What a server without the interface shows.

@@ -201,7 +201,7 @@ function Verbs({ file }: { file: CaseFile }) {
         route="POST /v1/dead-letters/{id}/archive"
         about={ABOUT}
         kind="danger"
-        effect="The action stays failed for good: nobody can retry it any more. Its case file stays."
+        effect="The action stays failed for good, and you can no longer retry it. Its case file stays."
         send={headers => unwrap(api.POST('/v1/dead-letters/{id}/archive', { params, headers }))}
         onDone={() => void navigate('/dead-letters')}
       />

@@ -11,7 +11,7 @@ const PAGE = 200;
 /** Whether the server gives the newest entries first. Otherwise the page reads from the beginning. */
 const NEWEST_FIRST = takes('GET /v1/executions/{id}/history', 'order', 'desc');
 
-/** Oldest first, whatever the order of the server. */
+/** Oldest first, in each order of the server. */
 export function useHistory(id: string) {
   const order = NEWEST_FIRST ? { order: 'desc' } : {};
   const query = useInfiniteQuery({

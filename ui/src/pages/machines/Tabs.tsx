@@ -1,4 +1,4 @@
-// Views of one thing, of which one is shown. The keys move as in every list of tabs: arrows choose, Tab goes on.
+// Views of one thing, of which one is shown. The keys move as in every list of tabs: arrows choose, Tab leaves the list.
 import { type KeyboardEvent, type ReactNode, useId } from 'react';
 import styles from './Tabs.module.css';
 

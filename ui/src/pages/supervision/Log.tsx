@@ -1,4 +1,4 @@
-// The log of a service: its last lines, and new ones while the page is seen. Text, whatever it holds.
+// The log of a service: its last lines, and new ones while the page is seen. All of it is text.
 import { useEffect, useRef, useState } from 'react';
 import { api, unwrap } from '@/api/client';
 import { visible } from '@/lib/visible';
