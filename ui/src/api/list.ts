@@ -5,7 +5,6 @@ import { useMemo } from 'react';
 export const PAGE = 100;
 
 export type Page<T> = { data: T[]; nextCursor?: string | null };
-export type ListResult<T> = ReturnType<typeof useList<T>>;
 
 type Options = { enabled?: boolean; refetchInterval?: number | false };
 

@@ -2,7 +2,6 @@
 import type { components } from './generated/schema';
 
 export type ProblemDocument = components['schemas']['Problem'];
-export type FieldError = components['schemas']['FieldError'];
 
 /** A refusal of the server. */
 export class ApiProblem extends Error {

@@ -16,8 +16,3 @@ export function pageOf(text: string): string | null {
   const kind = ID.exec(text)?.[1];
   return (kind && PAGES[kind]?.(text)) || null;
 }
-
-/** The end of an id: enough to tell two apart on one screen. */
-export function short(id: string): string {
-  return ID.test(id) ? `${id.slice(0, 4)}…${id.slice(-6)}` : id;
-}

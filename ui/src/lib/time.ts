@@ -61,7 +61,7 @@ export function relative(at: number, now: number): string {
 }
 
 /** A duration in its largest unit. */
-export function rough(ms: number): string {
+function rough(ms: number): string {
   if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`;
   if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
   if (ms < 2 * DAY) return `${Math.floor(ms / HOUR)} h`;

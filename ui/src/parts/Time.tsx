@@ -1,7 +1,7 @@
 // An instant: absolute in the reader's zone, and how long ago. A click copies it as RFC 3339.
 import { useNow } from '@/lib/clock';
 import { useZone } from '@/lib/preferences';
-import { absolute, brief, relative, rough } from '@/lib/time';
+import { absolute, brief, relative } from '@/lib/time';
 import { useCopy } from './copy';
 import styles from './Time.module.css';
 
@@ -25,9 +25,4 @@ export function Time({ at, form = 'both' }: Props) {
       </button>
     </time>
   );
-}
-
-/** How long something lasts since an instant, counting up. */
-export function Since({ at }: { at: string }) {
-  return <span>{rough(Math.max(0, useNow() - Date.parse(at)))}</span>;
 }
