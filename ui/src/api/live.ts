@@ -2,10 +2,13 @@
 // lock away, and looks at everything again once it is visible.
 import { useSyncExternalStore } from 'react';
 import { authorization } from './session';
-import { readStream } from './sse';
+import { readStream, StreamRefused } from './sse';
 
 export type Hint = { kind: string; id: string; executionId?: string };
-export type Connection = 'connecting' | 'live' | 'lost';
+/** Without a token there is nothing to follow: the page asks for one. */
+export type Connection = 'connecting' | 'live' | 'lost' | 'signedOut';
+
+const TOKEN_NEEDED = 401;
 type Told = { hint: Hint } | { everything: true } | { connection: Connection } | { asks: true };
 
 const LOCK = 'sprag.stream';
@@ -72,6 +75,7 @@ export class Live {
     let wait = RETRY_MS;
     let isFirst = true;
     while (!signal.aborted) {
+      let ended: Connection = 'lost';
       try {
         await readStream('/v1/stream', {
           headers: authorization(),
@@ -85,12 +89,13 @@ export class Live {
           },
           onEvent: ({ event, data }) => (event === 'hint' ? this.tellHint(data) : this.tellEverything()),
         });
-      } catch {
+      } catch (error) {
         // The next turn of the loop tries again.
+        if (error instanceof StreamRefused && error.status === TOKEN_NEEDED) ended = 'signedOut';
       }
       if (signal.aborted) return;
       isFirst = false;
-      this.enter('lost');
+      this.enter(ended);
       await pause(wait, signal);
       wait = Math.min(wait * 2, RETRY_MAX_MS);
     }

@@ -34,6 +34,16 @@ export class EventParser {
   }
 }
 
+/** The server answered, but gave no stream. */
+export class StreamRefused extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`the stream answered with status ${status}`);
+    this.status = status;
+  }
+}
+
 export type StreamOptions = {
   headers: Record<string, string>;
   signal: AbortSignal;
@@ -44,7 +54,7 @@ export type StreamOptions = {
 /** Reads a stream until it ends. Throws if it cannot be opened. */
 export async function readStream(path: string, { headers, signal, onOpen, onEvent }: StreamOptions): Promise<void> {
   const response = await fetch(path, { headers: { Accept: 'text/event-stream', ...headers }, signal });
-  if (!response.ok || !response.body) throw new Error(`the stream answered with status ${response.status}`);
+  if (!response.ok || !response.body) throw new StreamRefused(response.status);
   onOpen();
   const parser = new EventParser();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
