@@ -25,5 +25,6 @@ pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
 pub(crate) mod tokens;
+pub(crate) mod ui;
 pub(crate) mod workers;
 pub(crate) mod workflows;

@@ -15,6 +15,8 @@ use crate::routes::table;
 /// Who may use what. A route that is not here fails the test.
 const BY_HAND: &str = "
     public      GET     /
+    public      GET     /assets/{file}
+    public      GET     /api
     public      GET     /style.css
     public      GET     /errors/{code}
     public      GET     /healthz
