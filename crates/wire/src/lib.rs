@@ -9,6 +9,7 @@
 //! Every public type is named `sprag_wire::Type`, whatever file it is in.
 
 mod control;
+mod diagram;
 mod executions;
 mod machines;
 mod operations;
@@ -21,6 +22,7 @@ mod values;
 mod workers;
 
 pub use control::*;
+pub use diagram::*;
 pub use executions::*;
 pub use machines::*;
 pub use operations::*;
