@@ -9,6 +9,7 @@
 //! Every public type is named `sprag_wire::Type`, whatever file it is in.
 
 mod control;
+mod diagram;
 mod executions;
 mod loads;
 mod machines;
@@ -22,6 +23,7 @@ mod values;
 mod workers;
 
 pub use control::*;
+pub use diagram::*;
 pub use executions::*;
 pub use loads::*;
 pub use machines::*;
