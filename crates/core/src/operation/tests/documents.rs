@@ -174,3 +174,25 @@ fn a_version_that_is_weaker_than_the_one_before_is_known() {
         assert_eq!(found, expected, "{old:?} {new:?}");
     }
 }
+
+#[test]
+fn each_part_of_what_a_high_risk_operation_does_is_its_action() {
+    let tool = "operation: a\nriskLevel: high\nsubject: redis\nsecrets: [x]\naction: { type: noop }\ncompensate: { operation: wait, params: { seconds: 1 } }\n";
+    let flow = "operation: a\nriskLevel: high\nonFailure: stop\nsteps: [ { name: a, operation: wait, params: { seconds: 1 } } ]\n";
+    for (text, from, to) in [
+        (tool, "type: noop", "type: wait"),
+        (tool, "subject: redis", "subject: cache"),
+        (tool, "[x]", "[x, y]"),
+        (tool, "seconds: 1", "seconds: 2"),
+        (flow, "onFailure: stop", "onFailure: compensate"),
+        (flow, "seconds: 1", "seconds: 2"),
+    ] {
+        let new = text.replace(from, to);
+        for risk in ["high", "critical"] {
+            let of = |text: &str| operation(&text.replace("riskLevel: high", &format!("riskLevel: {risk}")));
+            assert_eq!(weakenings(&of(text), &of(&new)), [Weakening::ActionChanged], "{to}");
+        }
+        let titled = format!("{text}title: T\n");
+        assert_eq!(weakenings(&operation(text), &operation(&titled)), []);
+    }
+}

@@ -380,6 +380,26 @@ fn braces_in_data_stay_data_and_secrets_stay_late() {
 }
 
 #[test]
+fn a_listed_secret_whose_name_comes_with_a_result_beside_it_is_the_only_one_that_is_read() {
+    let mut run = WorkflowRun::of(&json!([
+        wait("find", &json!({})),
+        { "name": "tell", "operation": "note", "params": { "text": "{{steps.find.result.text}}", "token": "gitlab" } },
+    ]));
+    run.done_with("find", json!({ "text": "{{secrets.other}}" }));
+    let Fate::Ready {
+        frozen: Some(frozen), ..
+    } = &run.fates["tell"]
+    else {
+        panic!("{:?}", run.fates)
+    };
+    assert_eq!(frozen.config["body"], "{{secrets.other}}");
+    let named: Vec<String> = frozen.late_paths().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(named, ["secrets.gitlab"]);
+    let (_, definition) = run.machine.action("tell").unwrap();
+    assert_eq!(definition.owner.as_deref(), Some("operation:note"));
+}
+
+#[test]
 fn a_plan_of_thirty_steps_runs_to_its_end() {
     let list: Vec<Value> = (0..30).map(|at| wait(&format!("s{at}"), &json!({}))).collect();
     for mut run in [WorkflowRun::of(&json!(list)), WorkflowRun::compensating(&json!(list))] {
