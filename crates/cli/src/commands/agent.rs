@@ -11,7 +11,7 @@ use sprag_core::time::Timestamp;
 use tokio::sync::oneshot;
 
 use crate::commands::up::Signals;
-use crate::config::{Environment, Given, Settings};
+use crate::config::ConfigFile;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output};
@@ -60,25 +60,14 @@ pub(crate) struct Arguments {
     /// Accept any controller, on any address
     #[arg(long)]
     insecure: bool,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
 }
 
 /// Performs workloads until a signal ends it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     privacy::start();
-    let given = Given {
-        config: arguments.config.as_deref(),
-        ..Given::default()
-    };
-    let mut runners = Settings::load(&given, &Environment::process())?.runners;
+    let mut runners = arguments.config.load()?.runners;
     if arguments.listen.ip().is_loopback() {
         runners.outbound.allow.extend(LOOPBACK.map(str::to_owned));
     }

@@ -42,7 +42,7 @@ pub(super) struct Export {
 struct Sender {
     alert: Alert,
     sent: Vec<Head>,
-    /// The executions that send them. The next heads wait for these, so a receiver that is away does not gather a queue.
+    /// The executions that send them. The next heads wait for these, so an unreachable receiver does not build up a queue.
     underway: Vec<ExecutionId>,
 }
 
