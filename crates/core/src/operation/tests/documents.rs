@@ -87,7 +87,12 @@ steps:
   - { name: a, operation: redis.dran }
   - { name: a, operation: wait, dependsOn: [b] }
   - { name: d, operation: wait, dependsOn: [d], params: { seconds: '{{steps.e.result.x}}' } }
-  - { name: e, operation: redis_drain }
+  - { name: e, operation: redis_drain, params: { node: '{{params.dely}}' } }
+---
+operation: whole
+kind: tool
+parameters: { a: { type: string } }
+action: { type: noop, config: { all: '{{params}}' } }
 ";
     let found = wrong(text);
     let has = |what: &str| {
@@ -117,6 +122,8 @@ steps:
         "dependency-cycle: step `d` waits for itself",
         "step `e` does not run before `d`",
         "nested-too-deep: workflow `redis_drain` contains itself",
+        "unknown-reference: there is no parameter `dely`",
+        "unknown-reference: `params` is named as a whole",
     ] {
         has(what);
     }
@@ -138,7 +145,7 @@ fn a_kind_needs_its_keys_and_refuses_those_of_others() {
 }
 
 #[test]
-fn nobody_writes_the_tags_by_which_switches_find_operations() {
+fn a_document_cannot_hold_the_tags_by_which_switches_find_operations() {
     let found = wrong("operation: a\ntags: [ok, 'subject:redis']\naction: { type: noop }\n");
     assert_eq!(
         found,

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{NOW, faults, plan, plan_in, plan_of, steps};
+use super::{NOW, catalog_of, faults, plan, plan_in, plan_of, read, steps};
 use crate::document::Finding;
-use crate::operation::{OnFailure, Plan, PlanRisk, Risk, compare};
+use crate::operation::{Catalog, OnFailure, Plan, PlanFacts, PlanOptions, PlanRisk, Risk, compare, propose};
 
 #[test]
 fn a_single_operation_is_a_workflow_of_one_step_with_every_value_rendered() {
@@ -89,6 +89,65 @@ fn a_workflow_operation_expands_into_its_steps() {
     assert_eq!(drain.action.open, ["/action/config/command/2", "/params/node"]);
     assert_eq!(drain.action.action["config"]["command"][2], "redis://{{params.node}}");
     assert_eq!(inside.expanded[0].operation, "redis.drain-and-verify");
+}
+
+#[test]
+fn a_step_inside_a_workflow_uses_the_results_of_steps_beside_it() {
+    let catalog = "
+operation: look
+kind: workflow
+steps:
+  - { name: a, operation: wait, params: { seconds: 1 } }
+  - { name: b, operation: log_message, params: { message: '{{steps.a.result.x}}' } }
+";
+    let inside = plan_in(catalog, &steps(&json!([{ "name": "fix", "operation": "look" }]))).unwrap();
+    assert_eq!(
+        inside.steps[1].action.params["message"],
+        "{{steps.fix__a[\"result\"][\"x\"]}}"
+    );
+    assert_eq!(inside.steps[1].action.results_used(), ["fix__a"]);
+}
+
+#[test]
+fn a_workflow_that_became_too_deep_by_a_new_version_inside_it_is_refused() {
+    let flow = |name: &str, inner: &str| {
+        let params = if inner == "wait" {
+            ", params: { seconds: 1 }"
+        } else {
+            ""
+        };
+        format!("operation: {name}\nkind: workflow\nsteps: [ {{ name: a, operation: {inner}{params} }} ]\n")
+    };
+    let chain = |pairs: &[(&str, &str)]| {
+        pairs
+            .iter()
+            .map(|(name, inner)| flow(name, inner))
+            .collect::<Vec<_>>()
+            .join("---\n")
+    };
+    let mut catalog = catalog_of(&chain(&[("w0", "wait"), ("w1", "w0"), ("w2", "w1"), ("w3", "w2")]));
+    let body = json!({ "operation": "w3", "reason": "r" });
+    let facts = PlanFacts {
+        id: "exe_1",
+        proposer: "ann",
+        now: NOW,
+    };
+    let proposed = |catalog: &Catalog| {
+        let options = PlanOptions {
+            catalog,
+            runners: &(),
+            permissions: &|_, _| Vec::new(),
+        };
+        propose(&body, &facts, &options).map_err(|findings| super::lines(&findings))
+    };
+    assert_eq!(proposed(&catalog).unwrap().steps[0].name, "a__a__a__a");
+    for (document, _) in read(&chain(&[("w0", "v1"), ("v1", "v0"), ("v0", "wait")])).documents {
+        catalog.insert(4, document);
+    }
+    assert_eq!(
+        proposed(&catalog).unwrap_err(),
+        [": workflows stand more than `4` deep in each other"]
+    );
 }
 
 #[test]

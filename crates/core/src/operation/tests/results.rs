@@ -52,7 +52,6 @@ fn each_place_that_says_what_is_reached_takes_known_values_only() {
         json!({ "url": "https://{{params.y}}.example.com/x" }),
         json!({ "url": "https://example.com{{params.y}}/x" }),
         json!({ "user": "{{params.y}}" }),
-        json!("{{params.y}}"),
     ] {
         let catalog = external(&config);
         let open = plan_in(&catalog, &after(&json!({ "y": "{{steps.a.result.y}}" })));
@@ -197,6 +196,21 @@ action: {{ type: noop, config: {{ y: '{{{{params.y}}}}' }} }}
     );
     let handed = handed.unwrap();
     assert_eq!(handed.steps[1].compensation.as_ref().unwrap().results_used(), ["a"]);
+    let flow = "
+operation: act
+kind: tool
+parameters: { y: { type: string } }
+action: { type: noop }
+compensate: { operation: undo }
+---
+operation: undo
+kind: workflow
+steps: [ { name: a, operation: wait, params: { seconds: 1 } } ]
+";
+    assert_eq!(
+        lines(&plan_in(flow, &after(&json!({}))).unwrap_err()),
+        ["/steps/1: the compensation `undo` of `act` is a workflow"]
+    );
     for (params, word) in [
         ("{ y: '{{params.z}}' }", "there is no parameter `z`"),
         ("{ y: '{{secrets.key}}' }", "`secrets.key` is not known here"),

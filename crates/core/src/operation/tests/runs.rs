@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{NOW, plan, steps};
+use super::{NOW, plan, plan_in, steps};
 use crate::action::ActionError;
 use crate::ids::{ExecutionId, Slot};
 use crate::machine::{
@@ -360,6 +360,24 @@ fn what_a_result_comes_to_is_checked_and_is_never_a_template() {
         };
         assert!(frozen.late.is_empty(), "{frozen:?}");
     }
+}
+
+#[test]
+fn now_is_the_time_of_the_proposal_also_in_a_step_that_begins_later() {
+    let catalog = "
+operation: stamp
+kind: tool
+parameters: { text: { type: string } }
+action: { type: noop, config: { text: '{{params.text}} at {{now}}' } }
+";
+    let list = json!([
+        wait("find", &json!({})),
+        { "name": "stamp", "operation": "stamp", "params": { "text": "{{steps.find.result.text}}" } },
+    ]);
+    let mut run = WorkflowRun::start(plan_in(catalog, &steps(&list)).unwrap());
+    run.advance(60_000);
+    run.done_with("find", json!({ "text": "found" }));
+    assert_eq!(run.config("stamp")["text"], format!("found at {NOW}"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{REDIS, lines, plan_in, plan_with, read, steps};
-use crate::action::runner::ConfigProblem;
+use crate::action::runner::{ConfigProblem, Fault};
 use crate::action::secret::SecretRules;
 use crate::machine::{ConfigCheck, UnknownType};
 
@@ -139,6 +139,7 @@ impl ConfigCheck for Strict {
                 pointer: "/body".to_owned(),
                 detail: "is refused".to_owned(),
                 remedy: "change it".to_owned(),
+                fault: Fault::default(),
             })
             .into_iter()
             .collect())
