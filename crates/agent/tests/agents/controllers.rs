@@ -8,7 +8,7 @@ use sprag_agent::plan::{Plan, load};
 use sprag_core::document::source::Format;
 use tokio::sync::mpsc;
 
-use crate::rig::{Rig, Shifted, plan, quick};
+use crate::rig::{Rig, Shifted, is_proof, plan, quick};
 
 /// Remembers what it is told.
 #[derive(Clone, Default)]
@@ -76,7 +76,8 @@ async fn c1_agents_start_together_share_the_plan_and_their_counts_sum_up() {
         "{result:?}"
     );
     println!("agents: start spread of 4 agents {} ms", result.start_spread_ms);
-    assert!(result.start_spread_ms < 1_000.0, "{result:?}");
+    let most = if is_proof() { 50.0 } else { 1_000.0 };
+    assert!(result.start_spread_ms < most, "{result:?}");
     let performed: u64 = rigs.iter().map(Rig::count).sum();
     assert_eq!(result.total.ops, performed);
     assert!(quiet.points.lock().unwrap().len() >= 2);
@@ -102,7 +103,8 @@ async fn c2_clocks_that_differ_by_seconds_start_together() {
         "agents: start spread with clocks 8 s apart {} ms",
         result.start_spread_ms
     );
-    assert!(result.start_spread_ms < 1_000.0, "{result:?}");
+    let most = if is_proof() { 20.0 } else { 1_000.0 };
+    assert!(result.start_spread_ms < most, "{result:?}");
     for (agent, millis) in result.agents.iter().zip([5_000.0, -3_000.0, 1_000.0]) {
         let error = (agent.offset_ms - millis).abs();
         // The clocks were sampled by milliseconds, one after the other.

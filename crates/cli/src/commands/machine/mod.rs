@@ -11,8 +11,6 @@ mod show;
 mod simulate;
 pub(super) mod templates;
 
-pub(crate) use lint::Known;
-
 use super::{complete, testing};
 use crate::failure::Exit;
 use crate::output::Output;
