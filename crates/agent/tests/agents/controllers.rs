@@ -6,6 +6,7 @@ use std::time::Duration;
 use sprag_agent::controller::{self, AgentState, Ending, Error, Live, Options, Progress, RunStatus, Stop};
 use sprag_agent::plan::{Plan, load};
 use sprag_core::document::source::Format;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
 use crate::rig::{Rig, Shifted, is_proof, plan, quick};
@@ -299,6 +300,55 @@ async fn a_plan_that_does_not_suit_the_agents_is_refused() {
 struct Cut {
     address: String,
     cut: tokio::sync::watch::Sender<u32>,
+}
+
+/// Passes bytes on to `to`, those of the controller this much later.
+async fn delayed(to: std::net::SocketAddr, delay: Duration) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        while let Ok((from, _)) = listener.accept().await {
+            let (mut read, mut write) = from.into_split();
+            let stream = tokio::net::TcpStream::connect(to).await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            let (mut answers, mut asks) = stream.into_split();
+            tokio::spawn(async move { tokio::io::copy(&mut answers, &mut write).await });
+            let (late, mut due) = mpsc::unbounded_channel::<(tokio::time::Instant, Vec<u8>)>();
+            tokio::spawn(async move {
+                while let Some((at, bytes)) = due.recv().await {
+                    tokio::time::sleep_until(at).await;
+                    asks.write_all(&bytes).await.unwrap();
+                }
+            });
+            tokio::spawn(async move {
+                let mut buffer = vec![0; 64 * 1_024];
+                while let Ok(count @ 1..) = read.read(&mut buffer).await {
+                    let at = tokio::time::Instant::now() + delay;
+                    late.send((at, buffer[..count].to_vec())).unwrap();
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c3_with_forty_milliseconds_one_way_the_error_of_an_offset_is_within_its_uncertainty() {
+    let rigs = shifted(&[2_000]).await;
+    let mut options = options(&[]);
+    options
+        .agents
+        .push(delayed(rigs[0].address, Duration::from_millis(40)).await);
+    let (finished, _) = run(&options, &plan("quick", "concurrency: 1\nduration: 100ms")).await;
+    let result = finished.unwrap().result;
+    let error = (result.agents[0].offset_ms - 2_000.0).abs();
+    println!(
+        "agents: with 40 ms one way an offset is off by {error} ms, ± {} ms",
+        result.clock_uncertainty_ms
+    );
+    assert!((20.0..1_000.0).contains(&result.clock_uncertainty_ms), "{result:?}");
+    // Both clocks begin at a whole millisecond.
+    assert!(error <= result.clock_uncertainty_ms + 2.0, "{result:?}");
 }
 
 impl Cut {

@@ -186,8 +186,17 @@ impl Rig {
     }
 
     pub(crate) async fn client(&self) -> Client {
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();
+        Client(WorkloadAgentClient::new(self.endpoint().connect().await.unwrap()))
+    }
+
+    /// A client that buffers so many bytes of a stream.
+    pub(crate) async fn narrow_client(&self, bytes: u32) -> Client {
+        let endpoint = self.endpoint().initial_stream_window_size(bytes);
         Client(WorkloadAgentClient::new(endpoint.connect().await.unwrap()))
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::from_shared(format!("http://{}", self.address)).unwrap()
     }
 
     /// Waits until an operation has begun.

@@ -131,13 +131,14 @@ async fn failed_operations_are_counted_and_fail_no_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn d5_a_reader_that_pauses_gets_the_newest_numbers_and_the_end() {
     let rig = Rig::start().await;
-    let mut client = rig.client().await;
-    let mut run = client.ready(&plan("quick", "concurrency: 50\nduration: 2s")).await;
+    let mut client = rig.narrow_client(2_048).await;
+    let mut run = client.ready(&plan("quick", "concurrency: 50\nduration: 3s")).await;
     run.start(0).await;
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    tokio::time::sleep(Duration::from_millis(3_500)).await;
     let (messages, end) = run.rest().await;
     assert!(end.is_none());
     assert!(messages.last().unwrap().completed);
+    assert!(messages.len() < 20, "{} of 30 messages", messages.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
