@@ -191,7 +191,7 @@ pub(super) static KEYS: &[Key] = keys! {
             => "A file to which Sprag appends the heads of the audit, best on another machine. `sprag audit verify",
                "--heads` reads it. Default: no file.";
         "action" or "SPRAG_AUDIT_HEADS_ACTION": Open, None
-            => "An action definition that sends the heads away, as in [[alerts]]. Its templates can use `variables.heads`.",
+            => "An action definition that sends the heads, as in [[alerts]]. Its templates can use `variables.heads`.",
                "A webhook without a payload sends all of it. Default: none.";
         "every" or "SPRAG_AUDIT_HEADS_EVERY": Text, Some("\"10m\"")
             => "How often Sprag looks for new entries to export.";

@@ -151,6 +151,15 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Reads the configuration of a command whose only option about it is the file.
+    pub(crate) fn of_file(config: Option<&Path>) -> anyhow::Result<Self> {
+        let given = Given {
+            config,
+            ..Given::default()
+        };
+        Self::load(&given, &Environment::process())
+    }
+
     /// Reads the file, the environment and the flags, in this order, and checks what they come to.
     pub(crate) fn load(given: &Given<'_>, environment: &Environment) -> anyhow::Result<Self> {
         let mut layers = Layers::default();
@@ -288,8 +297,8 @@ impl Check<'_> {
         }
     }
 
-    /// Notes what is wrong with alerts and the action of the heads too, as far as that can be said of a configuration that cannot be used: runners that
-    /// cannot be made as they are configured are made as they would be by default.
+    /// Notes what is wrong with alerts and with the action of the heads, also if the rest of the configuration has errors: a
+    /// runner whose configuration has errors is replaced by the default one.
     fn alerts(&mut self, settings: &Settings) {
         let clock = || Arc::new(Manual::default());
         let options = (&settings.runners, &settings.agents);

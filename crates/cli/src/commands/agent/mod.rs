@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use self::registration::Registration;
 use crate::client::Remote;
 use crate::commands::up::Signals;
-use crate::config::{Environment, Given, Settings};
+use crate::config::ConfigFile;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Output};
@@ -72,25 +72,14 @@ pub(crate) struct Arguments {
     advertise: Option<String>,
     #[command(flatten)]
     remote: Remote,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
 }
 
 /// Performs workloads until a signal ends it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
     privacy::start();
-    let given = Given {
-        config: arguments.config.as_deref(),
-        ..Given::default()
-    };
-    let settings = Settings::load(&given, &Environment::process())?;
+    let settings = arguments.config.load()?;
     let mut runners = settings.runners;
     if arguments.listen.ip().is_loopback() {
         runners.outbound.allow.extend(LOOPBACK.map(str::to_owned));

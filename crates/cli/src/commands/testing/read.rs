@@ -15,7 +15,7 @@ use sprag_runners::reach;
 use crate::commands::machine::findings::{self, counted};
 use crate::commands::machine::{local, templates};
 use crate::commands::registry;
-use crate::config::{Environment, Given, Settings};
+use crate::config::Settings;
 use crate::failure::Failure;
 use crate::input;
 
@@ -135,11 +135,7 @@ impl Loader<'_> {
         if let Some(settings) = &self.settings {
             return Ok(Arc::clone(settings));
         }
-        let given = Given {
-            config: self.config.as_deref(),
-            ..Given::default()
-        };
-        let settings = Arc::new(Settings::load(&given, &Environment::process())?);
+        let settings = Arc::new(Settings::of_file(self.config.as_deref())?);
         Ok(Arc::clone(self.settings.insert(settings)))
     }
 

@@ -38,7 +38,7 @@ pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::registry;
 use crate::commands::supervise::{self, Alarms, ServicesSource};
-use crate::config::{Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
+use crate::config::{ConfigFile, Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 use crate::privacy;
@@ -72,15 +72,8 @@ pub(crate) struct Arguments {
     /// Write the first admin token to this file,{n}not to the terminal
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG or ./sprag.toml]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
     /// Check the configuration and exit
     #[arg(long)]
     check: bool,
@@ -120,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         _ => None,
     };
     let given = Given {
-        config: config.as_deref(),
+        config: config.path(),
         store: passing
             .as_ref()
             .map(|passing| passing.url.as_str())
@@ -144,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
         settings.engine.approval.self_approval = true;
     }
-    warn_about_config(config.as_deref());
+    warn_about_config(config.path());
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
