@@ -10,6 +10,7 @@
 
 mod control;
 mod executions;
+mod lookup;
 mod machines;
 mod operations;
 mod page;
@@ -22,9 +23,10 @@ mod workers;
 
 pub use control::*;
 pub use executions::*;
+pub use lookup::*;
 pub use machines::*;
 pub use operations::*;
-pub use page::Page;
+pub use page::{Count, Page};
 pub use problem::{FieldError, Finding, Problem, Severity};
 pub use runners::*;
 pub use system::*;

@@ -42,6 +42,7 @@ use crate::effects::tasks::{NoSecrets, RunnerTypes, Runners, SecretSource, TaskR
 use crate::lane::member::{self, Member, Orders, Word};
 use crate::lane::{Fatal, Lane, Parts};
 use crate::limits::Peers;
+use crate::read::cached::Cached;
 use crate::read::handle::ReadHandle;
 use crate::read::queue::Depths;
 
@@ -202,6 +203,8 @@ impl Builder {
                 board,
                 leases,
                 whereabouts,
+                groups: Cached::default(),
+                standing: Cached::default(),
             },
             changes,
             secrets,

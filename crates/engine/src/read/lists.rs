@@ -126,6 +126,33 @@ impl ReadHandle {
         .await
     }
 
+    /// A page of history, newest first, before a sequence.
+    pub async fn history_back<T: Send + 'static>(
+        &self,
+        id: ExecutionId,
+        before: Option<u64>,
+        limit: usize,
+        mut show: impl FnMut(HistoryEntry) -> Option<T> + Send + 'static,
+    ) -> Result<Paged<T, u64>, Refusal> {
+        let limit = PageLimit {
+            rows: limit.min(self.limits.history_page),
+            bytes: HISTORY_BYTES,
+        };
+        self.of_execution(ReadKind::Scan, id, move |handle, reader, row| {
+            let head = convert::execution_of(row).map_err(|error| damaged(&error))?.head;
+            let versions = |version| handle.version(reader, &head.machine, version);
+            let views = history::page_back(reader, &head, &Page::new(before, limit), &versions)?;
+            let sequences: Vec<u64> = views.iter().map(|view| view.sequence).collect();
+            let rows = shown(views, |view| Ok(show(view)))?;
+            let last = rows.len().checked_sub(1).and_then(|last| sequences.get(last).copied());
+            Ok(Paged {
+                next: last.filter(|last| *last > 1),
+                rows,
+            })
+        })
+        .await
+    }
+
     /// One job.
     pub async fn job(&self, id: JobId) -> Result<JobView, Refusal> {
         let found = self

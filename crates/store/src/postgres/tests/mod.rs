@@ -85,6 +85,7 @@ fn it_passes_the_suite() -> Result<(), Error> {
         conformance::QUEUES,
         conformance::CONTROL,
         conformance::DEAD_LETTERS,
+        conformance::LOOKUP,
         conformance::READER,
         conformance::REFUSALS,
     ];
