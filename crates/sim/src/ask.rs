@@ -160,5 +160,5 @@ fn asked<R: requests::Request>(
             },
         )
     };
-    (R::listed(call.once(once)), Reception(Box::new(receive)))
+    (R::command(call.once(once)), Reception(Box::new(receive)))
 }

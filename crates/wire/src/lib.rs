@@ -33,3 +33,13 @@ pub use system::*;
 pub use tokens::*;
 pub use values::{Duration, Time};
 pub use workers::*;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+/// A request body that is read by its schema: names, presence, shapes and limits are written with the type.
+pub trait Body: DeserializeOwned + JsonSchema + 'static {
+    /// Whether the server checks the lengths of texts when it reads the body. Where it does not, the engine checks them: its
+    /// refusal has a code of its own.
+    const CHECKS_LENGTHS: bool = true;
+}

@@ -11,7 +11,7 @@ use sprag_core::operation::{self, PlanChange};
 use sprag_core::time::Timestamp;
 
 use crate::values::words::words;
-use crate::{ActionStatus, Waiting};
+use crate::{ActionStatus, Body, Waiting};
 
 words! {
     /// What an entry of the catalog is.
@@ -142,21 +142,27 @@ pub struct ApproveRequest {
     pub comment: Option<String>,
 }
 
+impl Body for ApproveRequest {}
+
 /// The body of a rejection or a revocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommentRequest {
     /// Why.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = 1_000))]
     pub comment: String,
 }
+
+impl Body for CommentRequest {}
 
 /// The body of a cancellation or of resuming.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasonRequest {
     /// Why.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = 1_000))]
     pub reason: String,
 }
+
+impl Body for ReasonRequest {}
 
 /// A workflow: a plan, what was decided about it, and how its steps stand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use sprag_core::time::Timestamp;
 
 use crate::executions::given;
 use crate::values::words::words;
-use crate::{ActionStatus, Outcome, Time};
+use crate::{ActionStatus, Body, Outcome, Time};
 
 /// The body of a lease request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +91,8 @@ pub struct HeartbeatRequest {
     pub checkpoint: Option<Value>,
 }
 
+impl Body for HeartbeatRequest {}
+
 /// The answer to a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -116,6 +118,8 @@ pub struct CompleteRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
 }
+
+impl Body for CompleteRequest {}
 
 /// The body of a failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

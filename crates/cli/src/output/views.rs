@@ -290,12 +290,25 @@ pub(super) fn what(what: &What) -> String {
         What::Step { cause, .. } => caused(cause, "step"),
         What::Refused { cause, error } => format!("{} failed: {}", caused(cause, "refused"), dash(Some(error))),
         What::Stuck { cause, error } => format!("{} failed: {}", caused(cause, "stuck"), dash(Some(error))),
-        What::Paused => "paused".to_owned(),
-        What::Resumed => "resumed".to_owned(),
-        What::Cancelled => "cancelled".to_owned(),
-        What::Snapshot { .. } => "snapshot".to_owned(),
-        What::Migrated { .. } => "migrated".to_owned(),
         What::Other(members) => dash(members.get("kind").and_then(Value::as_str)),
+        plain => named(plain),
+    }
+}
+
+/// A kind that needs no words of its own: its name, and the texts that it holds.
+fn named(what: &What) -> String {
+    let members = serde_json::to_value(what).unwrap_or_default();
+    let texts = members
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| *name != "kind");
+    let texts: Vec<&str> = texts.filter_map(|(_, value)| value.as_str()).collect();
+    let kind = dash(members["kind"].as_str());
+    if texts.is_empty() {
+        kind
+    } else {
+        format!("{kind}: {}", texts.join(", "))
     }
 }
 

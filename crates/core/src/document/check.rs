@@ -44,6 +44,7 @@ impl Reader {
             Shape::Name(names) => self.check_name(spot.text().unwrap_or_default(), &spot.place(), *names),
             Shape::Word(words) => self.check_word(spot, words),
             Shape::Filled => self.check_filled(spot),
+            Shape::Sized { least, most } => self.check_length(spot, *least, *most),
             Shape::Whole { .. } | Shape::Number { .. } | Shape::Bytes => self.check_number(spot, shape),
             Shape::Duration { least } => self.check_duration(spot, *least),
             Shape::Any | Shape::Nothing | Shape::Text | Shape::Flag | Shape::Rule | Shape::Open | Shape::Refused(_) => {
@@ -136,6 +137,22 @@ impl Reader {
             let detail = format!("`{}` holds a NUL character", spot.place().name());
             self.error(&spot.place(), "bad-value", detail, "leave it out");
         }
+    }
+
+    fn check_length(&mut self, spot: &Spot<'_>, least: u64, most: u64) {
+        let text = spot.text().unwrap_or_default();
+        let (count, is_blank) = (text.chars().count() as u64, text.trim().is_empty());
+        if (least..=most).contains(&count) && !(least > 0 && is_blank) {
+            return;
+        }
+        let has = if is_blank {
+            "is blank".to_owned()
+        } else {
+            format!("has {count} characters")
+        };
+        let detail = format!("`{}` {has}", spot.place().name());
+        let remedy = format!("write {}", Shape::Sized { least, most }.expected());
+        self.error(&spot.place(), "bad-value", detail, remedy);
     }
 
     fn check_number(&mut self, spot: &Spot<'_>, shape: &Shape) {

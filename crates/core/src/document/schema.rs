@@ -61,6 +61,8 @@ fn of_shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
         Shape::Nothing => json!({ "type": "null" }),
         Shape::Text => json!({ "type": "string" }),
         Shape::Filled => json!({ "type": "string", "minLength": 1 }),
+        Shape::Sized { least, most: u64::MAX } => json!({ "type": "string", "minLength": least }),
+        Shape::Sized { least, most } => json!({ "type": "string", "minLength": least, "maxLength": most }),
         Shape::Name(names) => named(*names),
         Shape::Flag => json!({ "type": "boolean" }),
         Shape::Whole { least, most: u64::MAX } => json!({ "type": "integer", "minimum": least }),

@@ -64,6 +64,13 @@ pub enum Shape {
     Text,
     /// Text that is not empty and that the operating system can take: without a NUL.
     Filled,
+    /// Text of so many characters. One that must have any is not blank.
+    Sized {
+        /// The fewest.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
     /// Text that names something.
     Name(Names),
     /// True or false.
@@ -154,7 +161,7 @@ impl Shape {
         match self {
             Self::Any | Self::Refused(_) => true,
             Self::Nothing => value.is_null(),
-            Self::Text | Self::Filled | Self::Name(_) | Self::Word(_) => value.is_string(),
+            Self::Text | Self::Filled | Self::Sized { .. } | Self::Name(_) | Self::Word(_) => value.is_string(),
             Self::Flag => value.is_boolean(),
             Self::Whole { .. } | Self::Number { .. } => value.is_number(),
             Self::Duration { .. } | Self::Bytes => value.is_number() || value.is_string(),
@@ -171,6 +178,8 @@ impl Shape {
             Self::Any | Self::Refused(_) => "a value".into(),
             Self::Nothing => "nothing".into(),
             Self::Text | Self::Filled | Self::Name(_) => "text".into(),
+            Self::Sized { least, most: u64::MAX } => format!("text of at least {least} characters"),
+            Self::Sized { least, most } => format!("text of {least} to {most} characters"),
             Self::Flag => "`true` or `false`".into(),
             Self::Whole { least, most: u64::MAX } => format!("a whole number from {least}"),
             Self::Whole { least, most } => format!("a whole number from {least} to {most}"),
@@ -180,7 +189,9 @@ impl Shape {
             Self::Word(words) => format!("`{}`", words.join("` or `")),
             Self::Rule => "a JSONLogic rule".into(),
             Self::Map(_) | Self::Members(..) | Self::Open => "a map".into(),
-            Self::List(Self::Text | Self::Filled | Self::Name(_) | Self::Word(_)) => "a list of texts".into(),
+            Self::List(Self::Text | Self::Filled | Self::Sized { .. } | Self::Name(_) | Self::Word(_)) => {
+                "a list of texts".into()
+            }
             Self::List(_) => "a list".into(),
             Self::Either(shapes) => {
                 let named = shapes.iter().filter(|shape| !matches!(shape, Self::Nothing));

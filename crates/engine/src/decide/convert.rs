@@ -14,6 +14,7 @@ use sprag_core::integrity::checksum::crc32;
 use sprag_core::machine::{Cause, Execution, Facts, Message, Microstep, StateIndex, StateSet, Visit};
 use sprag_core::text;
 use sprag_store::records::{self, ExecutionStatus};
+pub use sprag_wire::What;
 
 use crate::decide::state::{ExecutionState, Head, Waiting};
 
@@ -96,12 +97,6 @@ pub enum Entry {
         /// Why.
         error: String,
     },
-    /// An operator paused it.
-    Paused,
-    /// An operator resumed it.
-    Resumed,
-    /// An operator cancelled it.
-    Cancelled,
     /// Where it is, so that a long history need not be replayed from its beginning.
     Snapshot(Box<Snapshot>),
     /// Moved to another version.
@@ -113,6 +108,9 @@ pub enum Entry {
         /// Where it is in terms of the other version.
         moved: Moved,
     },
+    /// A kind that names no states, and so is stored as the API shows it.
+    #[serde(untagged)]
+    Plain(What),
 }
 
 /// Everything about an execution that a step depends on.
@@ -215,12 +213,16 @@ pub(crate) fn entry_bytes(entry: &Entry) -> Vec<u8> {
 
 /// Reads a history entry back.
 pub fn entry_from(row: &records::HistoryEntry) -> Result<Entry, Unreadable> {
-    serde_json::from_slice(&row.body).map_err(|source| Unreadable {
+    let unreadable = |source| Unreadable {
         what: "history entry",
         id: format!("{}/{}", row.execution, row.sequence),
         why: UNPARSED,
-        source: Some(source),
-    })
+        source,
+    };
+    match serde_json::from_slice(&row.body).map_err(|error| unreadable(Some(error)))? {
+        Entry::Plain(what) if !what.is_plain() => Err(unreadable(None)),
+        entry => Ok(entry),
+    }
 }
 
 /// The record of an execution.

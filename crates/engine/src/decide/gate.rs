@@ -14,7 +14,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::records::ExecutionStatus;
 
 use super::ExecutionChange;
-use super::convert::Entry;
+use super::convert::{Entry, What};
 use super::plans::{PlanState, plan_of};
 use super::state::ExecutionState;
 use crate::requests::{Code, Refusal};
@@ -161,7 +161,7 @@ pub(crate) fn end_planned(change: &mut ExecutionChange<'_, '_>, plan: &PlanState
     if plan.is_of_action() {
         end_action(change, plan);
     } else if change.state.head.status.is_open() {
-        change.record(&Entry::Cancelled);
+        change.record(&Entry::Plain(What::Cancelled));
         change.close(ExecutionStatus::Cancelled);
     }
 }

@@ -67,7 +67,7 @@ impl Inbox {
     /// Puts a call. The engine's own calls always fit.
     pub(crate) fn put_call<R: Request>(&self, call: Call<R>) {
         // A lane that has ended needs nothing any more: the next process recovers from the store.
-        let _ = self.sender.send(Wake::Command(R::listed(call), self.clock.micros()));
+        let _ = self.sender.send(Wake::Command(R::command(call), self.clock.micros()));
     }
 
     /// Puts a call in and waits for its answer.

@@ -129,15 +129,13 @@ fn what(entry: Entry, machine: &Machine) -> Result<What, Error> {
             cause: cause.into(),
             error,
         },
-        Entry::Paused => What::Paused,
-        Entry::Resumed => What::Resumed,
-        Entry::Cancelled => What::Cancelled,
         Entry::Snapshot(snapshot) => snapshotted(*snapshot, machine)?,
         Entry::Migrated { from, to, moved } => What::Migrated {
             from,
             to,
             moved: named(&moved, machine)?,
         },
+        Entry::Plain(what) => what,
     })
 }
 

@@ -214,12 +214,7 @@ impl Replay {
                 moved.clone().put_into(execution);
                 Ok(None)
             }
-            Entry::Snapshot(_)
-            | Entry::Refused { .. }
-            | Entry::Stuck { .. }
-            | Entry::Paused
-            | Entry::Resumed
-            | Entry::Cancelled => Ok(None),
+            Entry::Snapshot(_) | Entry::Refused { .. } | Entry::Stuck { .. } | Entry::Plain(_) => Ok(None),
         }
     }
 

@@ -47,6 +47,8 @@ impl Request for ReportOutcome {
     const OVERLAP: Overlap = Overlap::Everyday;
     const ON_STORE_FAILURE: Keep = Keep::Requeue;
 
+    own_variant!(ReportOutcome);
+
     fn route(&self) -> Route {
         Route::Execution(self.attempt.execution)
     }
@@ -137,6 +139,8 @@ impl Request for Begin {
     const NAME: &'static str = "begin";
     const OVERLAP: Overlap = Overlap::Everyday;
 
+    own_variant!(Begin);
+
     fn route(&self) -> Route {
         Route::Execution(self.execution)
     }
@@ -160,6 +164,8 @@ impl Request for Interrupted {
     type Answer = ();
     const NAME: &'static str = "interrupted";
     const ON_STORE_FAILURE: Keep = Keep::RequeueFirst;
+
+    own_variant!(Interrupted);
 
     fn route(&self) -> Route {
         Route::Execution(self.execution)

@@ -6,7 +6,7 @@ use sprag_store::records::ExecutionStatus;
 
 use super::audit::{Audit, execution_status};
 use super::{Code, Keep, Refusal, Request, Route};
-use crate::decide::convert::Entry;
+use crate::decide::convert::{Entry, What};
 use crate::decide::state::ExecutionState;
 use crate::decide::{Decider, ExecutionChange};
 use crate::read::view::{self, ExecutionView};
@@ -45,7 +45,7 @@ impl Request for Pause {
             ExecutionStatus::Paused => Ok(()),
             ExecutionStatus::Running => {
                 change.set_status(ExecutionStatus::Paused);
-                change.record(&Entry::Paused);
+                change.record(&Entry::Plain(What::Paused));
                 hold_actions(change);
                 Ok(())
             }
@@ -73,7 +73,7 @@ impl Request for Resume {
             ExecutionStatus::Paused | ExecutionStatus::Failed => {
                 change.set_status(ExecutionStatus::Running);
                 change.state.failure = None;
-                change.record(&Entry::Resumed);
+                change.record(&Entry::Plain(What::Resumed));
                 release_actions(change);
                 change.fire_and_drain();
                 Ok(())
@@ -101,7 +101,7 @@ impl Request for Cancel {
             ExecutionStatus::Cancelled => Ok(()),
             ExecutionStatus::Completed => Err(conflict(change.state, "cancelled", "open")),
             _ => {
-                change.record(&Entry::Cancelled);
+                change.record(&Entry::Plain(What::Cancelled));
                 change.close(ExecutionStatus::Cancelled);
                 Ok(())
             }

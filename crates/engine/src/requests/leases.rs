@@ -31,6 +31,8 @@ impl Request for Poll {
     type Answer = LeaseAnswer;
     const NAME: &'static str = "poll";
 
+    own_variant!(Poll);
+
     fn route(&self) -> Route {
         Route::Any
     }
@@ -56,6 +58,8 @@ pub struct Heartbeat {
 impl Request for Heartbeat {
     type Answer = Beat;
     const NAME: &'static str = "heartbeat";
+
+    own_variant!(Heartbeat);
 
     fn route(&self) -> Route {
         Route::Slot(self.attempt.slot())
@@ -112,6 +116,8 @@ pub struct Finish {
 impl Request for Finish {
     type Answer = Finished;
     const NAME: &'static str = "finish";
+
+    own_variant!(Finish);
 
     fn route(&self) -> Route {
         Route::Attempt(self.attempt)

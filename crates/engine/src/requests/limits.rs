@@ -171,6 +171,8 @@ impl Request for LimitDemand {
     type Answer = LimitGrant;
     const NAME: &'static str = "demand";
 
+    own_variant!(LimitDemand);
+
     fn route(&self) -> Route {
         Route::Slot(owner_slot(&self.limit.key))
     }
@@ -203,6 +205,8 @@ impl Request for LimitDemand {
 impl Request for GrantReceived {
     type Answer = ();
     const NAME: &'static str = "grant-received";
+
+    own_variant!(GrantReceived);
 
     fn route(&self) -> Route {
         Route::Any

@@ -1,11 +1,20 @@
 //! Requests: what callers, operators, other nodes and the engine itself ask of a lane.
 //!
 //! Each request is a type that implements [`Request`]: where it is routed, what it reads, how it is decided, and its
-//! answer. One file holds a request or a family. To add a request, write its file and add its name to the list at the end
-//! of this one; [`Handle::ask`](crate::Handle::ask) takes it from there.
+//! answer. One file holds a request or a family. A request that is added to a family needs nothing else here;
+//! [`Handle::ask`](crate::Handle::ask) takes it from there.
 //!
 //! A [`Call`] is a request on its way: with its idempotency key, its caller and, once decided, its answer. [`Command`]
 //! holds a call of any request, so that a batch is one vector.
+
+/// Says, in the implementation of [`Request`], that [`Command`] has a variant of the request's name.
+macro_rules! own_variant {
+    ($name:ident) => {
+        fn command(call: $crate::requests::Call<Self>) -> $crate::requests::Command {
+            $crate::requests::Command::$name(call)
+        }
+    };
+}
 
 mod actions;
 mod apply;
@@ -41,17 +50,17 @@ use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
 use tokio::sync::oneshot;
 
-pub use self::actions::{CancelAction, Explain, RetryNow};
-pub use self::apply::{Applied, Apply};
-pub use self::attempts::{AttemptRef, Begin, Checkpoint, Interrupted, Overdue, ReportOutcome};
+pub use self::actions::*;
+pub use self::apply::*;
+pub use self::attempts::*;
 pub use self::audit::{Audit, Record};
 pub use self::codes::Code;
-pub use self::dead_letters::{Archive, RetryDead};
-pub use self::executions::{Cancel, Continue, Pause, Resume};
+pub use self::dead_letters::*;
+pub use self::executions::*;
 use self::idempotency::Idempotency;
-pub use self::jobs::{CancelJob, ForgetJob, JobStep, LettersSettled, PauseJob, ResumeJob};
-pub use self::leases::{Finish, Heartbeat, LeaseOver, LeasedConfig, LeasedType};
-pub use self::limits::{ClearLimit, ListLimits, SetLimit};
+pub use self::jobs::*;
+pub use self::leases::*;
+pub use self::limits::*;
 pub use self::migrate::Migrate;
 pub use self::operations::{
     ApplyCatalog, Approve, CancelWorkflow, CompensateExecution, ExpirePlan, Propose, Reject, ResumeWorkflow, Revoke,
@@ -59,15 +68,13 @@ pub use self::operations::{
 pub use self::queue::ShowQueue;
 pub use self::refusal::Refusal;
 pub use self::route::Route;
-pub use self::send::{SendMessage, Sent, Target};
+pub use self::send::*;
 pub use self::start::Start;
 pub(crate) use self::start::start_version;
-pub use self::switches::{
-    CancelSwitched, Drained, LapseSwitch, ListSwitches, Matches, Rejoin, Rejoined, Swept, SwitchOff, SwitchOn,
-};
-pub use self::timers::{ActionDue, TimerDue};
-pub use self::tokens::{CreateToken, FirstToken, ListTokens, RevokeToken, TokenPlan};
-pub use self::upkeep::{AcceptClock, Configured, Expire, ExpireAnswers};
+pub use self::switches::*;
+pub use self::timers::*;
+pub use self::tokens::*;
+pub use self::upkeep::*;
 use crate::decide::{Decider, Known, Reads};
 pub use crate::jobs::RetryAll;
 pub use crate::jobs::dead_letters::RetryLetter;
@@ -76,7 +83,7 @@ pub use crate::limits::{GrantReceived, LimitDemand};
 use crate::read::view::ExecutionView;
 
 /// Something that a lane decides.
-pub trait Request: Listed + Clone + Debug + Send + 'static {
+pub trait Request: Clone + Debug + Send + 'static {
     /// What the caller gets.
     type Answer: Answer;
 
@@ -118,6 +125,11 @@ pub trait Request: Listed + Clone + Debug + Send + 'static {
     /// What to decide instead, if the store refuses what it writes.
     fn if_refused(&self) -> IfRefused<Self> {
         IfRefused::Fail
+    }
+
+    /// The command that holds this call. Requests that come by the thousand have a variant of their own: `own_variant!`.
+    fn command(call: Call<Self>) -> Command {
+        Command::Other(OtherCall(Box::new(call)))
     }
 }
 
@@ -273,7 +285,7 @@ impl<R: Request> Call<R> {
 }
 
 /// What a lane does with a call, whatever its request. Implemented once, for [`Call`].
-pub(crate) trait AnyCall {
+pub(crate) trait AnyCall: Debug + Send {
     fn name(&self) -> &'static str;
     fn overlap(&self) -> Overlap;
     fn keep(&self) -> Keep;
@@ -294,9 +306,7 @@ pub(crate) trait AnyCall {
     /// Sends the answer. A caller that is gone does not undo what was decided.
     fn reply(&mut self);
     fn refuse(&mut self, refusal: Refusal);
-    fn if_refused(self) -> IfRefusedCall
-    where
-        Self: Sized;
+    fn if_refused(self: Box<Self>) -> IfRefusedCall;
 }
 
 /// A command to decide in the place of one that the store refused, or the one that failed.
@@ -396,64 +406,70 @@ impl<R: Request> AnyCall for Call<R> {
         }
     }
 
-    fn if_refused(self) -> IfRefusedCall {
+    fn if_refused(self: Box<Self>) -> IfRefusedCall {
         match self.request.if_refused() {
-            IfRefused::Fail => IfRefusedCall::Fail(R::listed(self)),
-            IfRefused::Replace(request) => IfRefusedCall::Decide(R::listed(Self { request, ..self })),
+            IfRefused::Fail => IfRefusedCall::Fail(R::command(*self)),
+            IfRefused::Replace(request) => IfRefusedCall::Decide(R::command(Self { request, ..*self })),
             IfRefused::Instead(command) => IfRefusedCall::Decide(*command),
         }
     }
 }
 
-/// A request that [`Command`] can hold. The list of requests implements it.
-pub trait Listed: Sized {
-    /// The command that holds this call.
-    fn listed(call: Call<Self>) -> Command
-    where
-        Self: Request;
-}
+/// A call of a request that has no variant of its own in [`Command`].
+#[derive(Debug)]
+pub struct OtherCall(Box<dyn AnyCall>);
 
 /// Generates [`Command`] and its one match.
-macro_rules! requests {
+macro_rules! commands {
     ($($name:ident),* $(,)?) => {
-        /// A call of any request.
+        /// A call of any request. Those that come by the thousand are held as they are, all others in a box.
         #[derive(Debug)]
         pub enum Command {
             $(#[doc = concat!("[`", stringify!($name), "`]")] $name(Call<$name>),)*
+            /// Any other.
+            Other(OtherCall),
         }
 
         impl Command {
             pub(crate) fn call(&self) -> &dyn AnyCall {
-                match self { $(Self::$name(call) => call,)* }
+                match self {
+                    $(Self::$name(call) => call,)*
+                    Self::Other(OtherCall(call)) => &**call,
+                }
             }
 
             pub(crate) fn call_mut(&mut self) -> &mut dyn AnyCall {
-                match self { $(Self::$name(call) => call,)* }
+                match self {
+                    $(Self::$name(call) => call,)*
+                    Self::Other(OtherCall(call)) => &mut **call,
+                }
             }
 
             pub(crate) fn if_refused(self) -> IfRefusedCall {
-                match self { $(Self::$name(call) => call.if_refused(),)* }
+                match self {
+                    $(Self::$name(call) => Box::new(call).if_refused(),)*
+                    Self::Other(OtherCall(call)) => call.if_refused(),
+                }
             }
         }
-
-        $(impl Listed for $name {
-            fn listed(call: Call<Self>) -> Command {
-                Command::$name(call)
-            }
-        })*
     };
+}
+
+commands! {
+    Start, SendMessage, ReportOutcome, TimerDue, ActionDue, Begin, Interrupted, Poll, Heartbeat, Finish, LimitDemand,
+    GrantReceived,
 }
 
 impl Command {
     /// A request of the engine's own.
     pub fn own<R: Request>(request: R) -> Self {
-        R::listed(Call::own(request))
+        R::command(Call::own(request))
     }
 
     /// A request with a caller.
     pub fn asked<R: Request>(request: R) -> (Self, oneshot::Receiver<Replied<R::Answer>>) {
         let (call, answer) = Call::asked(request);
-        (R::listed(call), answer)
+        (R::command(call), answer)
     }
 
     /// The slot whose shard decides; none where any lane may.
@@ -474,17 +490,6 @@ impl Command {
 pub(crate) fn may_overlap(commands: &[Command]) -> bool {
     let mut calls = commands.iter().map(Command::call);
     calls.all(|call| call.overlap() == Overlap::Everyday)
-}
-
-requests! {
-    Apply, Start, SendMessage, Pause, Resume, Cancel, Migrate, RetryNow, CancelAction, Explain, RetryDead, RetryLetter,
-    Archive, RetryAll, PauseJob, ResumeJob, CancelJob, ShowQueue, Poll, Heartbeat, Finish, LeasedConfig, LeasedType,
-    LimitDemand, ListSwitches, SwitchOn, SwitchOff, ListLimits, SetLimit, ClearLimit, AcceptClock, Configured, Record, CreateToken, FirstToken,
-    ListTokens, RevokeToken, ApplyCatalog, Propose, Approve, Reject, Revoke, CancelWorkflow, ResumeWorkflow,
-    CompensateExecution,
-    // The engine's own.
-    ReportOutcome, Checkpoint, TimerDue, ActionDue, Begin, Interrupted, Overdue, LeaseOver, Continue, GrantReceived, Rejoin,
-    Rejoined, CancelSwitched, Swept, LapseSwitch, Drained, Expire, ExpireAnswers, JobStep, LettersSettled, ForgetJob, ExpirePlan,
 }
 
 #[cfg(test)]

@@ -73,6 +73,8 @@ impl Request for SendMessage {
     const NAME: &'static str = "send";
     const OVERLAP: Overlap = Overlap::Everyday;
 
+    own_variant!(SendMessage);
+
     fn route(&self) -> Route {
         Route::Slot(match &self.to {
             Target::Id(id) => id.slot(),

@@ -48,6 +48,8 @@ impl Request for Start {
     );
     const OVERLAP: Overlap = Overlap::Everyday;
 
+    own_variant!(Start);
+
     fn route(&self) -> Route {
         match &self.key {
             Some(key) => Route::Slot(Slot::of_key(&self.machine, key)),

@@ -15,6 +15,8 @@ impl Request for TimerDue {
     const NAME: &'static str = "timer-due";
     const OVERLAP: Overlap = Overlap::Everyday;
 
+    own_variant!(TimerDue);
+
     fn route(&self) -> Route {
         Route::Execution(self.0.execution)
     }
@@ -41,6 +43,8 @@ impl Request for ActionDue {
     type Answer = ();
     const NAME: &'static str = "action-due";
     const OVERLAP: Overlap = Overlap::Everyday;
+
+    own_variant!(ActionDue);
 
     fn route(&self) -> Route {
         Route::Execution(self.execution)

@@ -61,7 +61,7 @@ fn asked<R: Request>(rig: &mut Rig, request: R, reason: Option<&str>, key: Optio
     let key = key.map(|text| Key::new("ada", text).unwrap());
     let once = key.and_then(|key| Idempotency::of(&key, &request));
     let (call, mut answer) = Call::asked(request);
-    rig.tick(vec![R::listed(call.by(ada(reason)).once(once))]);
+    rig.tick(vec![R::command(call.by(ada(reason)).once(once))]);
     rig.run();
     answer.try_recv().expect("an answer follows the commit")
 }
@@ -340,7 +340,7 @@ fn two_decisions_of_one_batch_are_linked_in_their_order() {
 /// A call of a person's, as a command.
 trait Listed: Request {
     fn listed_by(call: Call<Self>) -> sprag_engine::requests::Command {
-        Self::listed(call.by(ada(None)))
+        Self::command(call.by(ada(None)))
     }
 }
 

@@ -43,7 +43,7 @@ fn ask_all<R: Request>(rig: &mut Rig, requests: Vec<(Option<&str>, R)>) -> Vec<R
         let once = key.and_then(|key| Idempotency::of(&key, &request));
         let (call, answer) = Call::asked(request);
         answers.push(answer);
-        commands.push(R::listed(call.once(once)));
+        commands.push(R::command(call.once(once)));
     }
     rig.tick(commands);
     rig.run();

@@ -7,7 +7,7 @@ use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot};
 use sprag_engine::jobs::RetryAll;
 use sprag_engine::jobs::dead_letters::RetryLetter;
 use sprag_engine::lane::member::LEASE_MILLIS;
-use sprag_engine::requests::{Call, CancelJob, Command, LettersSettled, ReportOutcome, SendMessage, Target};
+use sprag_engine::requests::{Call, CancelJob, Command, LettersSettled, ReportOutcome, Request, SendMessage, Target};
 use sprag_engine::{Options, Retention};
 use sprag_store::records::{JobResult, JobStatus};
 use sprag_store::traits::{Reader, shard_of};
@@ -124,7 +124,7 @@ fn ask_owners(crowd: &mut Crowd, (node, alive): (usize, &[usize]), answers: Answ
             let retry = RetryLetter::of(&letters, letter);
             let once = retry.once();
             let (call, mut answer) = Call::asked(retry);
-            let command = Command::RetryLetter(call.once(Some(once)));
+            let command = Request::command(call.once(Some(once)));
             crowd.nodes[owner].lane.tick(vec![command]).unwrap();
             crowd.run(owner);
             settled.push(answer.try_recv().expect("an answer").answer.unwrap());

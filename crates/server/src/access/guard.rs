@@ -14,11 +14,11 @@ use axum::response::{IntoResponse, Response};
 use super::gate;
 use super::refusals::Seen;
 use crate::app::App;
+use crate::handlers::hooks;
 use crate::listen::Error;
 use crate::listen::admit::admit;
 use crate::problem::shown::shown;
 use crate::problem::{Code, Denied, Problem};
-use crate::routes::HOOKS;
 
 /// The names a server answers to, besides `localhost` and loopback addresses.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +65,7 @@ fn is_loopback(host: &str) -> bool {
 /// Refuses what must not come through.
 pub(crate) async fn guard(app: &App, mut request: Request, next: Next) -> Response {
     let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let origin = if matched == Some(HOOKS) {
+    let origin = if matched == Some(hooks::PATH) {
         // Senders of webhooks may be anywhere: a signature says who they are.
         Origin::Any
     } else {

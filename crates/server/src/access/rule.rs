@@ -86,12 +86,9 @@ impl Rule {
 type Rules = HashMap<&'static str, Vec<(&'static str, Rule)>>;
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
-    let methods = table().into_iter().map(|(path, methods)| {
-        let rules = methods
-            .operations
-            .iter()
-            .map(|(name, operation)| (*name, operation.rule));
-        (path, rules.collect())
+    let methods = table().into_iter().map(|route| {
+        let rules = route.operations.iter().map(|(name, operation)| (*name, operation.rule));
+        (route.path, rules.collect())
     });
     methods.collect()
 });

@@ -93,9 +93,7 @@ pub(crate) enum Target {
 /// The paths of the table that have such a column.
 static TARGETS: LazyLock<HashMap<&str, Target>> = LazyLock::new(|| {
     let routes = table().into_iter();
-    routes
-        .filter_map(|(path, methods)| Some((path, methods.target?)))
-        .collect()
+    routes.filter_map(|route| Some((route.path, route.target?))).collect()
 });
 
 /// Refuses a request that does something beyond the scope of its caller.

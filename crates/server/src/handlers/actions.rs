@@ -5,14 +5,94 @@ use sprag_core::action::Status;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_engine::read::health::Window;
-use sprag_engine::requests::{CancelAction, RetryNow};
+use sprag_engine::requests::{self, CancelAction, RetryNow};
+use sprag_wire as wire;
 
 use super::explain::explained;
+use crate::access::rule::{OPERATOR, VIEWER};
+use crate::access::scope::Target;
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
+use crate::openapi::{Operation, Route, Shape, at, text, words};
+use crate::request::body::NoFields;
 use crate::request::once::{Change, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "actions";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// An operation on one action.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path("id", Shape::of::<ActionId>(), "The action's id.")
+        .reads()
+        .answers::<wire::Action>(200, "The action.")
+        .refuses([requests::Code::ActionUnknown])
+}
+
+/// What a person does to an action.
+fn change(id: &'static str, summary: &'static str) -> Operation {
+    one(id, summary)
+        .body::<NoFields>()
+        .writes()
+        .once()
+        .audited()
+        .refuses([requests::Code::StatusConflict])
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/actions")
+            .get(VIEWER, list)
+            .is(operation("listActions", "List actions, newest first")
+                .query("executionId", Shape::of::<ExecutionId>(), "Only of this execution.")
+                .query("machine", text(), "Only of this machine.")
+                .query("actionId", text(), "Only actions with this `actionId`.")
+                .query("type", text(), "Only of this type.")
+                .query("status", Shape::of::<wire::ActionStatus>(), "Only with this status.")
+                .filtered()
+                .paged()
+                .answers::<wire::Page<wire::Action>>(200, "The actions.")
+                .reads()),
+        at("/v1/actions/queue").get(VIEWER, queue).is(operation(
+            "showQueue",
+            "Show waiting and running actions, by queue and by type",
+        )
+        .continued()
+        .answers::<wire::Queue>(200, "The queue.")
+        .reads()),
+        at("/v1/actions/health").get(VIEWER, health).is(health_operation()),
+        at("/v1/actions/{id}")
+            .get(VIEWER, show)
+            .is(one("showAction", "Show an action with its attempts")),
+        at("/v1/actions/{id}/retry-now")
+            .post(OPERATOR, retry_now)
+            .is(change("retryActionNow", "Start a scheduled or retrying action now"))
+            .about(Target::Action),
+        at("/v1/actions/{id}/cancel")
+            .post(OPERATOR, cancel)
+            .is(change("cancelAction", "Cancel an action"))
+            .about(Target::Action),
+    ]
+}
+
+fn health_operation() -> Operation {
+    let windows = words(&Window::ALL.map(Window::word));
+    operation(
+        "showActionHealth",
+        "Report success rates, failures and recommendations of actions",
+    )
+    .query("actionId", text(), "Only actions with this `actionId`.")
+    .query("window", windows, "The window of the report. Default: `1h`.")
+    .answers::<wire::HealthReport>(200, "The report.")
+    .reads()
+}
 
 pub(crate) struct ListParams {
     condition: Condition,

@@ -4,9 +4,36 @@ use axum::extract::State;
 use sprag_core::filter::{Condition, Resource};
 use sprag_wire as wire;
 
+use crate::access::rule::VIEWER;
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
+use crate::openapi::{Operation, Route, at};
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "audit";
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/audit").get(VIEWER, list).is(Operation::new(
+            RESOURCE,
+            "listAudit",
+            "List decisions of principals, newest first",
+        )
+        .filtered()
+        .paged()
+        .answers::<wire::Page<wire::AuditEntry>>(200, "The entries.")
+        .reads()),
+        at("/v1/audit/heads").get(VIEWER, heads).is(Operation::new(
+            RESOURCE,
+            "showAuditHeads",
+            "Show the ends of the audit's chains, to keep them elsewhere",
+        )
+        .answers::<wire::AuditHeads>(200, "The heads.")
+        .reads()),
+    ]
+}
 
 /// Which entries.
 pub(crate) struct ListParams {

@@ -1,5 +1,7 @@
 //! Backups: a copy of everything, as of one instant, as a download. The server writes nowhere that a request names.
 
+use serde_json::json;
+use sprag_wire as wire;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
@@ -9,14 +11,48 @@ use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use sprag_core::integrity::digest::{self, Digest};
+use sprag_engine::requests;
 use tokio::io::AsyncReadExt as _;
 
+use super::system;
 use crate::access::caller::Who;
+use crate::access::rule::ADMIN;
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
+use crate::openapi::{Operation, Route, Success, at};
 use crate::problem::{Code, Problem};
 use crate::request::body::{Body, NoFields};
 use crate::request::query::{Nothing, Query};
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/system/backup").post(ADMIN, take).is(backup_operation()),
+        at("/v1/system/restored").get(ADMIN, restored).is(Operation::new(
+            system::RESOURCE,
+            "showRestored",
+            "List the effects that may repeat after a restore",
+        )
+        .answers::<Option<wire::RestoreReport>>(200, "The report, or null if the store was not restored.")
+        .reads()),
+    ]
+}
+
+fn backup_operation() -> Operation {
+    let copy = Success::of(
+        200,
+        "The copy, complete before its first byte.",
+        "application/vnd.sqlite3",
+        json!({}),
+    );
+    Operation::new(system::RESOURCE, "takeBackup", "Back up the store of the server")
+        .body::<NoFields>()
+        .gives(copy)
+        .changes_nothing()
+        .writes()
+        .audited()
+        .refuses([requests::Code::BackupUnderWay, requests::Code::BackupUnsupported])
+}
 
 /// What a backup is.
 const MEDIA_TYPE: &str = "application/vnd.sqlite3";
@@ -30,7 +66,7 @@ pub(crate) async fn take(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
     Who(asker): Who,
-    Body(NoFields): Body<NoFields>,
+    Body(NoFields {}): Body<NoFields>,
 ) -> Answer {
     let file = app.engine.operate().backup(&asker).await?;
     let digested = tokio::task::spawn_blocking(move || digested(file)).await;

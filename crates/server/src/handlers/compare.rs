@@ -3,15 +3,50 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
-use sprag_core::machine::{DiagramFormat, diagram as draw, diff as compare};
+use sprag_core::machine::{DiagramFormat, Difference, diagram as draw, diff as compare};
 use sprag_wire as wire;
 
+use super::machines;
 use super::source::Source;
+use crate::access::rule::{AUTHOR, VIEWER};
+use crate::access::scope::Target;
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
-use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::openapi::{Operation, Route, Success, at, text, version, words};
+use crate::request::body::{Body, Fields, FromFields};
 use crate::request::path::Path;
 use crate::request::query::{FromParams, Nothing, Params, Query};
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/machines/diff")
+            .post(AUTHOR, diff)
+            .is(machines::of_source::<Both>("diffMachines", "Compare two machines")
+                .answers::<Difference>(200, "The changes."))
+            .get(VIEWER, machines::show_verb)
+            .is(machines::show_verb_operation("showMachineDiff"))
+            .about(Target::Handler),
+        at("/v1/machines/{id}/diagram")
+            .get(VIEWER, diagram)
+            .is(diagram_operation()),
+    ]
+}
+
+fn diagram_operation() -> Operation {
+    machines::one("drawMachine", "Draw a machine")
+        .query(
+            "format",
+            words(&DiagramFormat::ALL.map(DiagramFormat::word)),
+            "The format. Default: `svg`.",
+        )
+        .query("version", version(), "The version. Default: the newest.")
+        .gives(
+            Success::of(200, "The picture.", "image/svg+xml", text())
+                .or("text/plain; charset=utf-8", text())
+                .or("text/vnd.graphviz; charset=utf-8", text()),
+        )
+}
 
 /// A picture is shown, and nothing in it runs.
 const PICTURE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
@@ -25,14 +60,12 @@ pub(crate) struct Both {
 impl FromFields for Both {
     type Shape = wire::DiffRequest;
 
-    const KNOWN: &'static [&'static str] = &["before", "after"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self {
-            before: fields.inside("before"),
-            after: fields.inside("after"),
-        }
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (before, after) = (fields.inside("before"), fields.inside("after"));
+        Some(Self {
+            before: before?,
+            after: after?,
+        })
     }
 }
 

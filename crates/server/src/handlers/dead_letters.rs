@@ -3,22 +3,130 @@
 use axum::extract::State;
 use serde_json::Value;
 use sprag_core::action::Status;
-use sprag_core::document::patch::Operation;
+use sprag_core::document::patch;
 use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation, Resource};
 use sprag_core::ids::ActionId;
 use sprag_core::time::Timestamp;
 use sprag_core::time::duration::Millis;
 use sprag_engine::jobs::{CANARY_MAX, RATE_MAX, RetryAll};
-use sprag_engine::requests::{Archive, RetryDead};
+use sprag_engine::requests::{self, Archive, RetryDead};
 use sprag_wire as wire;
 
+use super::jobs;
+use crate::access::rule::{OPERATOR, VIEWER};
+use crate::access::scope::Target;
 use crate::app::App;
 use crate::handlers::reply::{Answer, accepted, ok};
+use crate::openapi::{Operation, Route, Shape, at, text};
 use crate::problem::{Code, Problem};
-use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::body::{Body, Fields, FromFields, NoFields};
 use crate::request::once::{Change, Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "dead letters";
+
+/// An operation on one dead letter.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+        .path("id", Shape::of::<ActionId>(), "The action's id.")
+        .reads()
+        .answers::<wire::Action>(200, "The action.")
+        .refuses([requests::Code::ActionUnknown])
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/dead-letters").get(VIEWER, list).is(list_operation()),
+        at("/v1/dead-letters/retry")
+            .post(OPERATOR, retry_all)
+            .is(retry_all_operation()),
+        at("/v1/dead-letters/{id}").get(VIEWER, show).is(Operation::new(
+            RESOURCE,
+            "showDeadLetter",
+            "Show the case file: cause, request, similar failures, and suggested fix",
+        )
+        .path("id", Shape::of::<ActionId>(), "The action's id.")
+        .reads()
+        .answers::<wire::CaseFile>(200, "The case file.")
+        .refuses([requests::Code::ActionUnknown])
+        .refuses([Code::DeadLetterUnknown])),
+        at("/v1/dead-letters/{id}/retry")
+            .post(OPERATOR, retry)
+            .is(retry_operation())
+            .about(Target::Action),
+        at("/v1/dead-letters/{id}/archive")
+            .post(OPERATOR, archive)
+            .is(one("archiveDeadLetter", "Archive a dead letter")
+                .body::<NoFields>()
+                .writes()
+                .once()
+                .audited()
+                .refuses([requests::Code::StatusConflict]))
+            .about(Target::Action),
+    ]
+}
+
+fn list_operation() -> Operation {
+    Operation::new(RESOURCE, "listDeadLetters", "List dead letters, newest first")
+        .query("type", text(), "Only of this type.")
+        .query("machine", text(), "Only of this machine.")
+        .query("error", text(), "Only with this type of last error.")
+        .query("tag", text(), "Only with this tag.")
+        .query("fingerprint", text(), "Only with this fingerprint.")
+        .query(
+            "olderThan",
+            Shape::of::<wire::Duration>(),
+            "Only if dead for longer than this.",
+        )
+        .query(
+            "newerThan",
+            Shape::of::<wire::Duration>(),
+            "Only if dead for less than this.",
+        )
+        .filtered()
+        .paged()
+        .answers::<wire::Page<wire::Action>>(200, "The dead letters.")
+        .reads()
+}
+
+fn retry_all_operation() -> Operation {
+    Operation::new(
+        jobs::RESOURCE,
+        "retryDeadLetters",
+        "Retry all dead letters that match a filter, in a job",
+    )
+    .body::<Bulk>()
+    .answers::<wire::Job>(202, "The new job.")
+    .located()
+    .answers::<wire::DryRun>(200, "With `dryRun`: what the job would do.")
+    .writes()
+    .once()
+    .audited()
+    .refuses([
+        requests::Code::FilterInvalid,
+        requests::Code::NameInvalid,
+        requests::Code::JobsFull,
+    ])
+}
+
+fn retry_operation() -> Operation {
+    one(
+        "retryDeadLetter",
+        "Retry a dead letter: unchanged, with another configuration, with a patch, or on another version",
+    )
+    .body::<Retry>()
+    .writes()
+    .once()
+    .audited()
+    .refuses([
+        requests::Code::StatusConflict,
+        requests::Code::VersionUnknown,
+        requests::Code::EditInvalid,
+    ])
+}
 
 pub(crate) struct ListParams {
     condition: Condition,
@@ -103,23 +211,23 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ActionId>, Query(Not
     Ok(ok(&file))
 }
 
-impl FromFields for wire::RetryRequest {
-    type Shape = Self;
+/// What another attempt is made with.
+pub(crate) struct Retry(wire::RetryRequest);
 
-    const KNOWN: &'static [&'static str] = &["config", "version", "patch"];
-    const EMPTY: Empty = Empty::Object;
+impl FromFields for Retry {
+    type Shape = wire::RetryRequest;
 
-    fn read(fields: &mut Fields) -> Self {
-        Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(Self(wire::RetryRequest {
             config: fields.object("config"),
             version: fields.version("version"),
-            patch: Some(patch(fields)),
-        }
+            patch: Some(patch_of(fields)),
+        }))
     }
 }
 
 /// The operations of a JSON Patch.
-fn patch(fields: &mut Fields) -> Vec<Operation> {
+fn patch_of(fields: &mut Fields) -> Vec<patch::Operation> {
     let mut operations = Vec::new();
     for (position, value) in fields.list("patch").into_iter().enumerate() {
         match serde_json::from_value(value) {
@@ -131,8 +239,8 @@ fn patch(fields: &mut Fields) -> Vec<Operation> {
 }
 
 /// `POST /v1/dead-letters/{id}/retry`: as it is, changed, or on another version.
-pub(crate) async fn retry(Change { id, once, body }: Change<ActionId, wire::RetryRequest>) -> Answer {
-    let wire::RetryRequest { config, version, patch } = body;
+pub(crate) async fn retry(Change { id, once, body }: Change<ActionId, Retry>) -> Answer {
+    let Retry(wire::RetryRequest { config, version, patch }) = body;
     let retry = RetryDead {
         action: id,
         config: config.map(Value::Object),
@@ -151,26 +259,21 @@ pub(crate) struct Bulk {
 impl FromFields for Bulk {
     type Shape = wire::RetryAllRequest;
 
-    const KNOWN: &'static [&'static str] = &[
-        "filter", "config", "version", "patch", "reason", "rate", "canary", "dryRun",
-    ];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let retry = RetryAll {
             filter: fields.required_text("filter"),
             config: fields.object("config").map(Value::Object),
             version: fields.version("version"),
-            patch: patch(fields),
+            patch: patch_of(fields),
             reason: fields.text("reason"),
             rate: fields.whole("rate", 1, RATE_MAX),
             canary: fields.whole("canary", 1, CANARY_MAX),
             expected: None,
         };
-        Self {
+        Some(Self {
             retry,
             dry_run: fields.flag("dryRun").unwrap_or(false),
-        }
+        })
     }
 }
 

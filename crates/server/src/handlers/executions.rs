@@ -6,34 +6,155 @@ use axum::extract::State;
 use sprag_core::access::ScopeKind;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::ExecutionId;
-use sprag_engine::requests::{Cancel, Migrate, Pause, Replied, Resume};
+use sprag_engine::requests::{self, Cancel, Migrate, Pause, Replied, Resume};
 use sprag_store::records::ExecutionStatus;
 use sprag_wire::{self as wire, Start};
 
 use super::explain;
-use crate::access::scope::Asker;
+use crate::access::rule::{OPERATOR, OPERATOR_OR_AUTHOR, VIEWER};
+use crate::access::scope::{Asker, Target};
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok};
-use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::nodes::owner::{self, OwnerFirst};
+use crate::openapi::{Operation, Route, Shape, at, text, whole};
+use crate::request::body::{Body, NoFields};
 use crate::request::once::{Change, Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
 
-impl FromFields for Start {
-    type Shape = Self;
+/// The group.
+pub(crate) const RESOURCE: &str = "executions";
 
-    const KNOWN: &'static [&'static str] = &["machine", "version", "key", "variables", "tags"];
-    const EMPTY: Empty = Empty::Refused;
+pub(super) fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
 
-    fn read(fields: &mut Fields) -> Self {
-        Self {
-            machine: fields.required_text("machine"),
-            version: fields.version("version"),
-            key: fields.text("key"),
-            variables: fields.object("variables").unwrap_or_default(),
-            tags: fields.texts("tags"),
-        }
-    }
+/// An operation on one execution.
+pub(super) fn one(operation: Operation) -> Operation {
+    operation
+        .path("id", Shape::of::<ExecutionId>(), "The execution's id.")
+        .reads()
+        .refuses([requests::Code::ExecutionUnknown])
+}
+
+/// What a person does to an execution.
+fn change(id: &'static str, summary: &'static str) -> Operation {
+    one(operation(id, summary))
+        .body::<NoFields>()
+        .answers::<wire::Execution>(200, "The execution after the change.")
+        .writes()
+        .once()
+        .audited()
+        .refuses([requests::Code::StatusConflict, requests::Code::ExecutionClosed])
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/executions")
+            .get(VIEWER, list)
+            .is(list_operation())
+            .post(OPERATOR, start)
+            .is(start_operation())
+            .about(Target::Handler),
+        at("/v1/executions/{id}")
+            .get(VIEWER, show)
+            .is(one(operation("showExecution", "Show an execution"))
+                .waits()
+                .answers::<wire::Execution>(200, "The execution."))
+            .owner_first(OwnerFirst::Watched(owner::awaited_execution)),
+        at("/v1/executions/{id}/history").get(VIEWER, history).is(one(operation(
+            "listHistory",
+            "Show the history of an execution, oldest entry first",
+        ))
+        .query("after", whole(0), "Only after this sequence.")
+        .paged()
+        .answers::<wire::Page<wire::HistoryEntry>>(200, "The entries.")),
+        at("/v1/executions/{id}/explain")
+            .get(VIEWER, explain)
+            .is(
+                one(operation("explainExecution", "Explain what an execution waits for"))
+                    .answers::<wire::Explanation>(200, "What the execution and each of its open actions wait for."),
+            )
+            .owner_first(OwnerFirst::Explained(owner::execution)),
+        at("/v1/executions/{id}/replay")
+            .post(OPERATOR_OR_AUTHOR, replay)
+            .is(one(operation(
+                "replayExecution",
+                "Replay the history of an execution and compare the result with the store",
+            ))
+            .body::<NoFields>()
+            .answers::<wire::Replayed>(200, "The result of the replay.")
+            .changes_nothing())
+            .about(Target::Execution),
+        at("/v1/executions/{id}/cancel")
+            .post(OPERATOR, cancel)
+            .is(change("cancelExecution", "Cancel an execution and its open actions"))
+            .about(Target::Execution),
+        at("/v1/executions/{id}/pause")
+            .post(OPERATOR, pause)
+            .is(change(
+                "pauseExecution",
+                "Pause an execution: messages wait, and no action starts",
+            ))
+            .about(Target::Execution),
+        at("/v1/executions/{id}/resume")
+            .post(OPERATOR, resume)
+            .is(change("resumeExecution", "Continue after a pause or a failure"))
+            .about(Target::Execution),
+        at("/v1/executions/{id}/migrate")
+            .post(OPERATOR, migrate)
+            .is(migrate_operation())
+            .about(Target::Execution),
+    ]
+}
+
+fn list_operation() -> Operation {
+    operation("listExecutions", "List executions, newest first")
+        .query("machine", text(), "Only of this machine.")
+        .query("status", Shape::of::<wire::ExecutionStatus>(), "Only with this status.")
+        .query("key", text(), "Only with this key.")
+        .query(
+            "state",
+            text(),
+            "Only executions in which this state or a state inside it is active.",
+        )
+        .filtered()
+        .paged()
+        .answers::<wire::Page<wire::Execution>>(200, "The executions.")
+        .reads()
+}
+
+fn start_operation() -> Operation {
+    operation("startExecution", "Start an execution")
+        .waits()
+        .body::<wire::Start>()
+        .answers::<wire::Execution>(201, "The started execution.")
+        .located()
+        .writes()
+        .once()
+        .audited()
+        .refuses([
+            requests::Code::MachineUnknown,
+            requests::Code::VersionUnknown,
+            requests::Code::InputInvalid,
+            requests::Code::KeyInUse,
+            requests::Code::NameInvalid,
+            requests::Code::DecisionFailed,
+            requests::Code::VariablesTooLarge,
+        ])
+}
+
+fn migrate_operation() -> Operation {
+    let summary = "Migrate an execution to another version, or check what a migration would do";
+    one(operation("migrateExecution", summary))
+        .body::<wire::MigrateRequest>()
+        .answers::<wire::Migrated>(200, "The migrated execution, or the result of the check.")
+        .writes()
+        .once()
+        .audited()
+        .refuses([requests::Code::StatusConflict, requests::Code::ExecutionClosed])
+        .refuses([requests::Code::VersionUnknown, requests::Code::MigrationImpossible])
 }
 
 /// `POST /v1/executions`, with `?wait=30s` until it is closed.
@@ -154,7 +275,7 @@ pub(crate) async fn replay(
     State(app): State<App>,
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
-    Body(NoFields): Body<NoFields>,
+    Body(NoFields {}): Body<NoFields>,
 ) -> Answer {
     Ok(ok(&app.engine.read().replay(id).await?))
 }
@@ -172,21 +293,6 @@ pub(crate) async fn pause(Change { id, once, .. }: Change<ExecutionId>) -> Answe
 /// `POST /v1/executions/{id}/resume`
 pub(crate) async fn resume(Change { id, once, .. }: Change<ExecutionId>) -> Answer {
     Ok(answered(once.ask(Resume(id)).await, |view| ok(&view)))
-}
-
-impl FromFields for wire::MigrateRequest {
-    type Shape = Self;
-
-    const KNOWN: &'static [&'static str] = &["version", "states", "check"];
-    const EMPTY: Empty = Empty::Object;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self {
-            version: fields.version("version"),
-            states: Some(fields.text_map("states")),
-            check: fields.flag("check"),
-        }
-    }
 }
 
 /// `POST /v1/executions/{id}/migrate`: to the newest version unless one is named; with `check` nothing is changed.

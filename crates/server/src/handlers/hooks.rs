@@ -14,12 +14,42 @@ use sprag_engine::requests::{self, Refusal, Replied, SendMessage, Sent, Target};
 use sprag_engine::{Asker, InboundHook};
 
 use super::messages;
+use crate::access::rule::Rule;
 use crate::app::App;
 use crate::handlers::reply::Answer;
+use crate::openapi::{Operation, Route, at, text};
 use crate::problem::{Code, FieldError, Problem};
 use crate::request::body::Raw;
 use crate::request::once::{self, answered};
 use crate::request::path::Path;
+
+/// The route of inbound webhooks, which are not asked for their origin.
+pub(crate) const PATH: &str = "/v1/hooks/{machine}/{name}";
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![at(PATH).post(Rule::Signed, receive).is(hook_operation())]
+}
+
+fn hook_operation() -> Operation {
+    let operation = Operation::lenient(
+        messages::RESOURCE,
+        "receiveHook",
+        "Receive a webhook call and send it to an execution as a message",
+    );
+    let called = operation
+        .path("machine", text(), "The name of the machine.")
+        .path("name", text(), "The name of the hook in the machine file.")
+        .raw_body();
+    messages::sends(called)
+        .once()
+        .refuses([
+            requests::Code::HookUnknown,
+            requests::Code::MachineUnknown,
+            requests::Code::SecretUnavailable,
+        ])
+        .refuses([Code::HookUnmapped, Code::HookUnverified, Code::SignatureInvalid])
+}
 
 /// What `DocuSign`'s signatures are called, before their number.
 const DOCUSIGN: &str = "x-docusign-signature-";

@@ -3,14 +3,79 @@
 use axum::extract::State;
 use sprag_core::filter::{Condition, Field, Resource};
 use sprag_core::ids::JobId;
-use sprag_engine::requests::{CancelJob, PauseJob, ResumeJob};
+use sprag_engine::requests::{self, CancelJob, PauseJob, ResumeJob};
 use sprag_store::records::JobStatus;
+use sprag_wire as wire;
 
+use crate::access::rule::{OPERATOR, VIEWER};
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
+use crate::openapi::{Operation, Route, Shape, at};
+use crate::request::body::NoFields;
 use crate::request::once::{Change, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "jobs";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// An operation on one job.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path("id", Shape::of::<JobId>(), "The job's id.")
+        .reads()
+        .refuses([requests::Code::JobUnknown])
+}
+
+fn shows(operation: Operation) -> Operation {
+    operation.answers::<wire::Job>(200, "The job.")
+}
+
+/// What a person does to a job.
+fn change(id: &'static str, summary: &'static str) -> Operation {
+    shows(one(id, summary))
+        .body::<NoFields>()
+        .writes()
+        .once()
+        .audited()
+        .refuses([requests::Code::StatusConflict])
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/jobs")
+            .get(VIEWER, list)
+            .is(operation("listJobs", "List jobs, newest first")
+                .query("status", Shape::of::<wire::JobStatus>(), "Only with this status.")
+                .filtered()
+                .paged()
+                .answers::<wire::Page<wire::Job>>(200, "The jobs.")
+                .reads()),
+        at("/v1/jobs/{id}")
+            .get(VIEWER, show)
+            .is(shows(one("showJob", "Show a job and its progress"))),
+        at("/v1/jobs/{id}/items").get(VIEWER, items).is(one(
+            "listJobItems",
+            "List the items of a job with their results, in the order of work",
+        )
+        .paged()
+        .answers::<wire::Page<wire::JobItem>>(200, "The items.")),
+        at("/v1/jobs/{id}/pause")
+            .post(OPERATOR, pause)
+            .is(change("pauseJob", "Pause a job after its current step")),
+        at("/v1/jobs/{id}/resume")
+            .post(OPERATOR, resume)
+            .is(change("resumeJob", "Resume a job")),
+        at("/v1/jobs/{id}/cancel")
+            .post(OPERATOR, cancel)
+            .is(change("cancelJob", "Cancel a job; finished retries stay")),
+    ]
+}
 
 pub(crate) struct ListParams {
     condition: Condition,

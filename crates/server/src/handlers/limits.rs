@@ -3,15 +3,61 @@
 use axum::extract::State;
 use sprag_core::action::Rate;
 use sprag_engine::limits::Numbers;
+use sprag_engine::requests;
 use sprag_wire as wire;
 
 use crate::access::caller::Who;
+use crate::access::rule::{OPERATOR, VIEWER};
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
+use crate::openapi::{Operation, Route, at, text};
 use crate::request::body::{Body, Empty, Fields, FromFields};
 use crate::request::etag::{IfMatch, tagged};
 use crate::request::path::Path;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "limits";
+
+/// An operation on one key.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+        .path("key", text(), "The key.")
+        .reads()
+        .answers::<wire::Limit>(200, "The limit of the key.")
+        .tagged()
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/limits").get(VIEWER, list).is(Operation::new(
+            RESOURCE,
+            "listLimits",
+            "List limits with running and waiting actions",
+        )
+        .continued()
+        .answers::<wire::Page<wire::Limit>>(200, "The keys.")
+        .reads()),
+        at("/v1/limits/{key}")
+            .get(VIEWER, show)
+            .is(one("showLimit", "Show a key, even an unused one"))
+            .put(OPERATOR, set)
+            .is(one("setLimit", "Override the limit of a key")
+                .if_match()
+                .if_none()
+                .body::<Set>()
+                .audited()
+                .writes()
+                .refuses([requests::Code::NameInvalid, requests::Code::LimitsFull]))
+            .delete(OPERATOR, clear)
+            .is(one("clearLimit", "Clear the override of a key")
+                .audited()
+                .if_match()
+                .writes()
+                .refuses([requests::Code::LimitUnknown, requests::Code::NameInvalid])),
+    ]
+}
 
 /// The numbers of an override.
 pub(crate) struct Set(wire::LimitNumbers);
@@ -19,37 +65,37 @@ pub(crate) struct Set(wire::LimitNumbers);
 impl FromFields for Set {
     type Shape = wire::LimitRequest;
 
-    const KNOWN: &'static [&'static str] = &["concurrency", "rate"];
-    const EMPTY: Empty = Empty::Refused;
+    fn empty() -> Empty {
+        Empty::Refused
+    }
 
-    fn read(fields: &mut Fields) -> Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
         if !fields.has("concurrency") && !fields.has("rate") {
             fields.refuse(
                 "",
                 "give `concurrency`, `rate` or both; for a value that you omit, the definitions apply",
             );
         }
-        Self(Numbers {
+        Some(Self(Numbers {
             concurrency: fields.whole("concurrency", 0, u32::MAX),
-            rate: fields.within("rate").and_then(|RateFields(rate)| rate),
-        })
+            rate: fields.within("rate").map(|RateFields(rate)| rate),
+        }))
     }
 }
 
 /// So many in so much time, if both are given.
-pub(crate) struct RateFields(pub(crate) Option<Rate>);
+pub(crate) struct RateFields(pub(crate) Rate);
 
 impl FromFields for RateFields {
-    type Shape = wire::LimitRequest;
+    type Shape = wire::RateRequest;
 
-    const KNOWN: &'static [&'static str] = &["count", "per"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let count = fields.required("count").whole("count", 1, u32::MAX);
         let per_millis = fields.required("per").millis("per", 1);
-        let rate = count.zip(per_millis);
-        Self(rate.map(|(count, per_millis)| Rate { count, per_millis }))
+        Some(Self(Rate {
+            count: count?,
+            per_millis: per_millis?,
+        }))
     }
 }
 

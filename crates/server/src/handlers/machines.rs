@@ -11,16 +11,112 @@ use sprag_engine::requests::{self, Applied, Apply, Refusal};
 use sprag_store::records::MachineVersion;
 use sprag_wire as wire;
 
-use crate::access::scope::Asker;
+use crate::access::rule::{AUTHOR, VIEWER};
+use crate::access::scope::{Asker, Target};
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok};
+use crate::openapi::{Operation, Route, at, text, version};
 use crate::problem::shown::shown;
 use crate::problem::{LISTED_MAX, Problem};
-use crate::request::body::Definition;
+use crate::request::body::{Definition, FromFields};
 use crate::request::etag::{IfMatch, IfNoneMatch, tagged, unchanged};
 use crate::request::once::{Once, answered};
 use crate::request::path::Path;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "machines";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// An operation on one machine.
+pub(super) fn one(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path("id", text(), "The name of the machine.")
+        .reads()
+        .refuses([requests::Code::MachineUnknown, requests::Code::VersionUnknown])
+}
+
+/// An operation that takes machines, sent or kept.
+pub(super) fn of_source<B: FromFields>(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary).body::<B>().changes_nothing().reads().refuses([
+        requests::Code::DefinitionInvalid,
+        requests::Code::MachineUnknown,
+        requests::Code::VersionUnknown,
+    ])
+}
+
+fn shows(operation: Operation) -> Operation {
+    operation
+        .answers::<wire::Machine>(200, "The version with its definition.")
+        .tagged()
+        .if_changed()
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/machines")
+            .get(VIEWER, list)
+            .is(
+                operation("listMachines", "List machines with their newest versions, by name")
+                    .paged()
+                    .answers::<wire::Page<wire::MachineSummary>>(200, "The machines.")
+                    .reads(),
+            )
+            .post(AUTHOR, apply)
+            .is(apply_operation())
+            .about(Target::Handler),
+        at("/v1/machines/lint")
+            .post(AUTHOR, lint)
+            .is(operation("lintMachine", "Lint a machine file; store nothing")
+                .definition()
+                .answers::<wire::Linted>(200, "The findings.")
+                .changes_nothing())
+            .get(VIEWER, show_verb)
+            .is(show_verb_operation("showMachineLint"))
+            .about(Target::Handler),
+        at("/v1/machines/{id}")
+            .get(VIEWER, show)
+            .is(shows(one("showMachine", "Show the newest version of a machine"))),
+        at("/v1/machines/{id}/versions/{version}")
+            .get(VIEWER, show_version)
+            .is(shows(one("showMachineVersion", "Show one version of a machine").path(
+                "version",
+                version(),
+                "The version.",
+            ))),
+    ]
+}
+
+fn apply_operation() -> Operation {
+    operation("applyMachine", "Apply a machine file as a new version")
+        .definition()
+        .answers::<wire::Applied>(201, "The new version. New executions use it.")
+        .located()
+        .tagged()
+        .answers::<wire::Applied>(200, "The newest version has the same content. Nothing changed.")
+        .tagged()
+        .writes()
+        .once()
+        .audited()
+        .if_match()
+        .if_none()
+        .refuses([requests::Code::DefinitionInvalid])
+}
+
+/// A machine whose name is that of a route.
+pub(super) fn show_verb_operation(id: &'static str) -> Operation {
+    operation(id, "Show the machine with this name")
+        .alias()
+        .answers::<wire::Machine>(200, "The machine.")
+        .tagged()
+        .if_changed()
+        .reads()
+        .refuses([requests::Code::MachineUnknown, requests::Code::VersionUnknown])
+}
 
 pub(crate) struct ListParams {
     page: Page,

@@ -4,44 +4,63 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use sprag_core::access::ScopeKind;
 use sprag_core::ids::ExecutionId;
-use sprag_engine::requests::{SendMessage, Sent, Target};
+use sprag_engine::requests::{self, SendMessage, Sent, Target};
 use sprag_wire::{self as wire, AddressedMessage, Message};
 
-use crate::access::scope::Asker;
+use super::executions;
+use crate::access::rule::OPERATOR;
+use crate::access::scope::{self, Asker};
 use crate::handlers::reply::{Answer, ok};
-use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::openapi::{Operation, Route, at};
+use crate::request::body::Body;
 use crate::request::once::{Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{Nothing, Query};
 
-impl FromFields for Message {
-    type Shape = Self;
+/// The group.
+pub(crate) const RESOURCE: &str = "messages";
 
-    const KNOWN: &'static [&'static str] = &["type", "payload", "id"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self {
-            kind: fields.required_text("type"),
-            payload: fields.value("payload").unwrap_or_default(),
-            id: fields.text("id"),
-        }
-    }
+/// What can become of a message.
+pub(super) fn sends(operation: Operation) -> Operation {
+    operation
+        .answers::<wire::Sent>(200, "The result of the message.")
+        .answers::<wire::Sent>(202, "The message waits in the inbox of a paused or failed execution.")
+        .writes()
+        .refuses([
+            requests::Code::ExecutionUnknown,
+            requests::Code::ExecutionClosed,
+            requests::Code::ReservedType,
+            requests::Code::NameInvalid,
+            requests::Code::MessageTooLarge,
+            requests::Code::InboxFull,
+            requests::Code::DecisionFailed,
+            requests::Code::VariablesTooLarge,
+        ])
 }
 
-impl FromFields for AddressedMessage {
-    type Shape = Self;
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/messages")
+            .post(OPERATOR, send_by_key)
+            .is(send_by_key_operation())
+            .about(scope::Target::Handler),
+        at("/v1/executions/{id}/messages")
+            .post(OPERATOR, send)
+            .is(send_operation())
+            .about(scope::Target::Execution),
+    ]
+}
 
-    const KNOWN: &'static [&'static str] = &["machine", "key", "type", "payload", "id"];
-    const EMPTY: Empty = Empty::Refused;
+fn send_by_key_operation() -> Operation {
+    let summary = "Send a message to the open execution of a machine with a key";
+    let operation = Operation::new(RESOURCE, "sendMessageByKey", summary);
+    sends(operation.body::<wire::AddressedMessage>()).once()
+}
 
-    fn read(fields: &mut Fields) -> Self {
-        Self {
-            machine: fields.required_text("machine"),
-            key: fields.required_text("key"),
-            message: Message::read(fields),
-        }
-    }
+fn send_operation() -> Operation {
+    let operation = Operation::new(RESOURCE, "sendMessage", "Send a message to an execution");
+    sends(executions::one(operation).body::<wire::Message>()).once()
 }
 
 fn to(to: Target, message: Message) -> SendMessage {

@@ -4,18 +4,72 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use sprag_engine::OperationsHandle;
+use sprag_engine::requests;
 use sprag_engine::requests::operations::{AppliedDocument, CatalogApplied};
 use sprag_store::Page as StorePage;
 use sprag_store::records::CatalogKind;
 use sprag_wire as wire;
 
+use crate::access::rule::{AUTHOR, VIEWER};
 use crate::app::App;
 use crate::handlers::reply::{Answer, accepted, made, ok};
+use crate::openapi::{Operation, Route, at, text, words};
 use crate::problem::Problem;
 use crate::request::body::Definition;
 use crate::request::once::{Once, answered};
 use crate::request::path::Path;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "operations";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/operations")
+            .get(VIEWER, list)
+            .is(
+                operation("listOperations", "List the catalog by name, with the newest versions")
+                    .query(
+                        "kind",
+                        words(&Listed::ALL.map(Listed::word)),
+                        "What to list. Default: `operation`.",
+                    )
+                    .paged()
+                    .answers::<wire::Page<wire::CatalogEntry>>(200, "The entries.")
+                    .reads(),
+            )
+            .post(AUTHOR, apply)
+            .is(apply_operation()),
+        at("/v1/operations/{id}").get(VIEWER, show).is(operation(
+            "showOperation",
+            "Show an operation with its document",
+        )
+        .path("id", text(), "The name of the operation.")
+        .answers::<wire::CatalogEntry>(200, "The operation.")
+        .reads()
+        .refuses([requests::Code::OperationUnknown])),
+    ]
+}
+
+fn apply_operation() -> Operation {
+    operation("applyOperations", "Apply a catalog file: all of its documents, or none")
+        .catalog_file()
+        .answers::<wire::Page<wire::AppliedDocument>>(201, "The documents with their versions.")
+        .answers::<wire::Page<wire::AppliedDocument>>(200, "Every document is the newest version. Nothing changed.")
+        .answers::<wire::Workflow>(
+            202,
+            "A document makes an operation weaker: another principal must approve it first.",
+        )
+        .located()
+        .writes()
+        .once()
+        .refuses([requests::Code::DefinitionInvalid])
+}
 
 /// What a list of the catalog holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,44 @@
 use axum::http::header::{self, HOST};
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 
+use crate::access::rule::{Rule, VIEWER};
 use crate::openapi;
-use crate::openapi::page;
+use crate::openapi::{Operation, Route, Success, at, page, text};
 use crate::request::query::{Nothing, Query};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "pages";
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/").get(Rule::Public, index).is(Operation::lenient(
+            RESOURCE,
+            "showIndex",
+            "Describe the API as a web page",
+        )
+        .gives(Success::of(200, "The page.", "text/html; charset=utf-8", text()))),
+        at("/style.css").get(Rule::Public, style).is(Operation::lenient(
+            RESOURCE,
+            "showStyle",
+            "Return the style sheet of the page",
+        )
+        .gives(Success::of(200, "A style sheet.", "text/css; charset=utf-8", text()))),
+        at("/v1/openapi.json").get(VIEWER, openapi).is(openapi_operation()),
+    ]
+}
+
+fn openapi_operation() -> Operation {
+    let document = json!({ "type": "object", "required": ["openapi", "info", "paths", "components"] });
+    Operation::new(RESOURCE, "showOpenApi", "Return the OpenAPI 3.1 document of this API").gives(Success::of(
+        200,
+        "The document.",
+        "application/json",
+        document,
+    ))
+}
 
 /// The page is text and its own style sheet. Nothing in it runs, and no page frames it.
 const PAGE_POLICY: &str =
@@ -31,5 +65,5 @@ pub(crate) async fn style() -> Response {
 
 /// `GET /v1/openapi.json`
 pub(crate) async fn openapi(Query(Nothing): Query<Nothing>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], openapi::text()).into_response()
+    ([(header::CONTENT_TYPE, "application/json")], openapi::document_text()).into_response()
 }

@@ -10,15 +10,71 @@ use sprag_engine::leases::{LEASE_SECONDS_DEFAULT, LEASE_SECONDS_MAX, LEASED_MAX,
 use sprag_engine::requests::{self, Refusal};
 use sprag_wire as wire;
 
-use crate::access::scope::Asker;
+use crate::access::rule::RUNNER;
+use crate::access::scope::{Asker, Target};
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
 use crate::nodes::polls::{self, PassedOn};
+use crate::openapi::{ONCE, Operation, Route, Shape, at, text};
 use crate::problem::Problem;
-use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::request::body::{Body, Fields, FromFields};
 use crate::request::once::answered;
 use crate::request::path::Id;
 use crate::request::query::{Nothing, Query, WAIT_MAX};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "runners";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// What a program says of its attempt.
+fn of_attempt(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path("id", Shape::of::<AttemptId>(), "The id of the leased attempt.")
+        .writes()
+        .refuses([
+            requests::Code::AttemptUnknown,
+            requests::Code::AttemptSuperseded,
+            requests::Code::SecretUnavailable,
+            requests::Code::VariablesTooLarge,
+        ])
+}
+
+/// How a program ends its attempt.
+fn ends(id: &'static str, summary: &'static str) -> Operation {
+    of_attempt(id, summary)
+        .header(
+            ONCE,
+            text(),
+            "Not needed, and ignored: an attempt ends once. If you send the same request within a day, you get the first \
+             answer.",
+        )
+        .answers::<wire::Finished>(200, "The outcome of the attempt.")
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/runners/lease").post(RUNNER, lease).is(operation("leaseAttempts", "Lease attempts for an external runner")
+        .body::<Asks>()
+        .header(
+            ONCE,
+            text(),
+            "Accepted and ignored: a repeat gets other attempts. If you lose an answer, its attempts end when their \
+         leases expire.",
+        )
+        .answers::<wire::Leased>(200, "The leased attempts; empty if there is no work.")
+        .writes()).about(Target::Handler),
+        at("/v1/attempts/{id}/heartbeat").post(RUNNER, heartbeat).is(of_attempt("heartbeatAttempt", "Extend the lease of an attempt")
+        .body::<wire::HeartbeatRequest>()
+        .header(ONCE, text(), "Accepted and ignored: you can send a heartbeat again.")
+        .answers::<wire::Heartbeat>(200, "The new end of the lease.")).about(Target::Handler),
+        at("/v1/attempts/{id}/complete").post(RUNNER, complete).is(ends("completeAttempt", "Report that an attempt is done").body::<wire::CompleteRequest>()).about(Target::Handler),
+        at("/v1/attempts/{id}/fail").post(RUNNER, fail).is(ends("failAttempt", "Report that an attempt failed").body::<Failed>()).about(Target::Handler),
+    ]
+}
 
 /// The longest type of an error, in bytes.
 pub(crate) const ERROR_TYPE_BYTES_MAX: usize = 64;
@@ -29,10 +85,7 @@ pub(crate) struct Asks(Poll);
 impl FromFields for Asks {
     type Shape = wire::LeaseRequest;
 
-    const KNOWN: &'static [&'static str] = &["runner", "types", "tags", "max", "wait", "leaseSeconds"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let runner = fields.text("runner");
         let runner = runner.filter(|runner| name(fields, "/runner", runner));
         let kinds = names(fields, "types");
@@ -49,7 +102,7 @@ impl FromFields for Asks {
             .unwrap_or(LEASE_SECONDS_DEFAULT);
         let wait = fields.millis("wait", 0).unwrap_or(0);
         let longest = u64::try_from(WAIT_MAX.as_millis()).unwrap_or(u64::MAX);
-        Self(Poll {
+        Some(Self(Poll {
             wants: Wants {
                 runner,
                 kinds,
@@ -58,7 +111,7 @@ impl FromFields for Asks {
             max: usize::try_from(max).unwrap_or(LEASED_MAX),
             wait_millis: wait.min(longest),
             lease_millis: seconds * 1_000,
-        })
+        }))
     }
 }
 
@@ -120,19 +173,6 @@ pub(crate) async fn lease(
     Ok(ok(&json!({ "attempts": attempts })))
 }
 
-impl FromFields for wire::HeartbeatRequest {
-    type Shape = Self;
-
-    const KNOWN: &'static [&'static str] = &["checkpoint"];
-    const EMPTY: Empty = Empty::Object;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self {
-            checkpoint: fields.value("checkpoint"),
-        }
-    }
-}
-
 /// `POST /v1/attempts/{id}/heartbeat`
 pub(crate) async fn heartbeat(
     State(app): State<App>,
@@ -145,34 +185,26 @@ pub(crate) async fn heartbeat(
     Ok(ok(&app.engine.leases().heartbeat(id, checkpoint).await?))
 }
 
-/// That the effect happened.
-pub(crate) struct Completed(Done);
-
-impl FromFields for Completed {
-    type Shape = wire::CompleteRequest;
-
-    const KNOWN: &'static [&'static str] = &["result", "costEstimate", "metadata"];
-    const EMPTY: Empty = Empty::Object;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self(Done {
-            result: fields.value("result").unwrap_or_default(),
-            event: None,
-            cost: fields.number("costEstimate"),
-            metadata: fields.object("metadata").unwrap_or_default(),
-        })
-    }
-}
-
 /// `POST /v1/attempts/{id}/complete`
 pub(crate) async fn complete(
     State(app): State<App>,
     caller: Asker,
     Id(id): Id<AttemptId>,
     Query(Nothing): Query<Nothing>,
-    Body(Completed(done)): Body<Completed>,
+    Body(body): Body<wire::CompleteRequest>,
 ) -> Answer {
     caller.covers_attempt(&app, id).await?;
+    let wire::CompleteRequest {
+        result,
+        cost_estimate,
+        metadata,
+    } = body;
+    let done = Done {
+        result: result.unwrap_or_default(),
+        event: None,
+        cost: cost_estimate,
+        metadata: metadata.unwrap_or_default(),
+    };
     let asked = app.engine.leases().finish(id, Outcome::Done(done)).await;
     Ok(answered(asked, |finished| ok(&finished)))
 }
@@ -187,10 +219,7 @@ struct Why {
 impl FromFields for Why {
     type Shape = wire::ReportedError;
 
-    const KNOWN: &'static [&'static str] = &["type", "message", "code", "details", "retryable"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let kind = fields.required_text("type");
         let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         if !kind.is_empty() && (kind.len() > ERROR_TYPE_BYTES_MAX || !kind.chars().all(is_word)) {
@@ -199,7 +228,7 @@ impl FromFields for Why {
             );
             fields.refuse("/type", &detail);
         }
-        Self {
+        Some(Self {
             error: ActionError {
                 kind,
                 message: fields.text("message").unwrap_or_default(),
@@ -208,7 +237,7 @@ impl FromFields for Why {
                 details: fields.value("details"),
             },
             hopeless: fields.flag("retryable") == Some(false),
-        }
+        })
     }
 }
 
@@ -218,20 +247,22 @@ pub(crate) struct Failed(Outcome);
 impl FromFields for Failed {
     type Shape = wire::FailRequest;
 
-    const KNOWN: &'static [&'static str] = &["error", "outcome", "retryAfter"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        let Why { error, hopeless } = fields.inside("error");
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let why = fields.inside("error");
+        let (retry_after, outcome) = (
+            fields.millis("retryAfter", 0),
+            fields.word("outcome", &["notDone", "unknown"]),
+        );
+        let Why { error, hopeless } = why?;
         let failure = Failure {
             error,
-            retry_after: fields.millis("retryAfter", 0),
+            retry_after,
             hopeless,
         };
-        Self(match fields.word("outcome", &["notDone", "unknown"]) {
+        Some(Self(match outcome {
             Some("notDone") => Outcome::NotDone(failure),
             _ => Outcome::Unknown(failure),
-        })
+        }))
     }
 }
 

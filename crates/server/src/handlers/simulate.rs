@@ -4,16 +4,37 @@ use axum::extract::State;
 use serde_json::{Map, Value};
 use sprag_core::document::json;
 use sprag_core::machine::{Line, SimInput, Simulation};
-use sprag_engine::Handle;
+use sprag_engine::{Handle, requests};
 use sprag_store::PAGE_BYTES_MAX;
 use sprag_wire as wire;
 
+use super::machines;
 use super::source::Source;
+use crate::access::rule::{AUTHOR, VIEWER};
+use crate::access::scope::Target;
 use crate::app::App;
 use crate::handlers::reply::{Answer, whole};
+use crate::openapi::{Route, at};
 use crate::problem::{Code, Problem};
 use crate::request::body::{Body, Empty, Fields, FromFields};
 use crate::request::query::{Nothing, Query};
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/machines/simulate")
+            .post(AUTHOR, simulate)
+            .is(
+                machines::of_source::<Simulate>("simulateMachine", "Simulate a machine; store and send nothing")
+                    .answers::<wire::Page<Line>>(200, "One line for the start and one for each input.")
+                    .refuses([Code::SimulationTooLarge])
+                    .refuses([requests::Code::InputInvalid]),
+            )
+            .get(VIEWER, machines::show_verb)
+            .is(machines::show_verb_operation("showMachineSimulate"))
+            .about(Target::Handler),
+    ]
+}
 
 /// Inputs of one simulation.
 const INPUTS_MAX: usize = 1_000;
@@ -33,16 +54,17 @@ pub(crate) struct Simulate {
 impl FromFields for Simulate {
     type Shape = wire::SimulateRequest;
 
-    const KNOWN: &'static [&'static str] = &["definition", "machine", "version", "variables", "key", "events"];
-    const EMPTY: Empty = Empty::Refused;
+    fn empty() -> Empty {
+        Empty::Refused
+    }
 
-    fn read(fields: &mut Fields) -> Self {
-        Self {
-            source: Source::read(fields),
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(Self {
+            source: Source::read(fields)?,
             variables: fields.object("variables").unwrap_or_default(),
             key: fields.text("key"),
             events: read_events(fields),
-        }
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use sprag_wire as wire;
 use super::machines::load;
 use crate::app::App;
 use crate::problem::Problem;
-use crate::request::body::{Definition, Empty, Fields, FromFields};
+use crate::request::body::{Definition, Fields, FromFields};
 
 /// Where a machine comes from.
 pub(crate) enum Source {
@@ -28,17 +28,14 @@ pub(crate) enum Source {
 impl FromFields for Source {
     type Shape = wire::MachineSource;
 
-    const KNOWN: &'static [&'static str] = &["definition", "machine", "version"];
-    const EMPTY: Empty = Empty::Refused;
-
     /// `definition`, as an object or as the text of a file, or `machine` with or without `version`.
-    fn read(fields: &mut Fields) -> Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let (definition, machine) = (fields.value("definition"), fields.text("machine"));
         let version = fields.version("version");
         if definition.is_some() == machine.is_some() {
             fields.refuse("/definition", "give either `definition` or `machine`");
         }
-        match (definition, machine) {
+        Some(match (definition, machine) {
             (Some(Value::String(text)), _) => {
                 let format = Format::sniff(&text);
                 Self::Sent(Definition { text, format })
@@ -51,7 +48,7 @@ impl FromFields for Source {
                 machine: machine.unwrap_or_default(),
                 version,
             },
-        }
+        })
     }
 }
 

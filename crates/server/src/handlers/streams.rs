@@ -4,13 +4,64 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use sprag_core::ids::ExecutionId;
 
+use super::{executions, system};
+use crate::access::rule::VIEWER;
 use crate::app::App;
 use crate::handlers::reply::Answer;
+use crate::nodes::owner::{self, OwnerFirst};
+use crate::openapi::{Operation, Route, Success, at, text, whole};
 use crate::problem::shown::shown;
 use crate::problem::{Code, FieldError, Problem};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Params, Query};
 use crate::streams::{Following, Hinting};
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/stream").get(VIEWER, hints).is(hints_operation()),
+        at("/v1/executions/{id}/stream")
+            .get(VIEWER, follow)
+            .is(follow_operation())
+            .owner_first(OwnerFirst::Watched(owner::execution)),
+    ]
+}
+
+fn hints_operation() -> Operation {
+    Operation::new(
+        system::RESOURCE,
+        "hintChanges",
+        "Stream hints about changed records, as server-sent events",
+    )
+    .gives(Success::of(
+        200,
+        "Events, until the client closes the connection.",
+        "text/event-stream",
+        text(),
+    ))
+    .reads()
+    .refuses([Code::TooManyStreams])
+}
+
+fn follow_operation() -> Operation {
+    executions::one(executions::operation(
+        "followExecution",
+        "Stream the history and all new events of an execution, as server-sent events",
+    ))
+    .query("after", whole(0), "Only after this sequence.")
+    .header(
+        "Last-Event-ID",
+        whole(0),
+        "The same as `after`, sent by a client that reconnects. It overrides `after`.",
+    )
+    .gives(Success::of(
+        200,
+        "Events, until the execution closes.",
+        "text/event-stream",
+        text(),
+    ))
+    .refuses([Code::LastEventIdInvalid, Code::TooManyStreams])
+}
 
 /// The header in which a reader that comes back says what it has seen.
 const LAST_EVENT_ID: &str = "last-event-id";

@@ -6,17 +6,86 @@ use sprag_core::ids::SwitchId;
 use sprag_core::time::duration::Millis;
 use sprag_engine::ScopeNames;
 use sprag_engine::queue::control::{Held, Mode, ParseScopeError, REASON_CHARACTERS_MAX, Scope};
-use sprag_engine::requests::{SwitchOff, SwitchOn};
+use sprag_engine::requests::{self, SwitchOff, SwitchOn};
 use sprag_wire as wire;
 
+use crate::access::rule::{OPERATOR, VIEWER};
 use crate::app::App;
 use crate::handlers::limits::RateFields;
 use crate::handlers::reply::{Answer, created, ok, whole};
-use crate::request::body::{Body, Empty, Fields, FromFields};
+use crate::openapi::{Operation, Route, Shape, at};
+use crate::request::body::{Body, Fields, FromFields};
 use crate::request::etag::{IfMatch, tagged};
 use crate::request::once::{Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{Nothing, Query};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "kill switches";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// An operation on one switch.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path("id", Shape::of::<SwitchId>(), "The switch's id.")
+        .reads()
+        .refuses([requests::Code::SwitchUnknown])
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/kill-switches")
+            .get(VIEWER, list)
+            .is(operation(
+                "listSwitches",
+                "List the kill switches that are on or being released, oldest first",
+            )
+            .answers::<wire::Page<wire::Switch>>(200, "The switches.")
+            .reads())
+            .post(OPERATOR, on)
+            .is(on_operation()),
+        at("/v1/kill-switches/{id}")
+            .get(VIEWER, show)
+            .is(one("showSwitch", "Show a kill switch")
+                .answers::<wire::Switch>(200, "The switch.")
+                .tagged()),
+        at("/v1/kill-switches/{id}/held").get(VIEWER, held).is(one(
+            "showHeld",
+            "Show what a kill switch holds: actions that wait, and attempts that run in its scope",
+        )
+        .answers::<wire::HeldBySwitch>(200, "What the switch holds.")),
+        at("/v1/kill-switches/{id}/release")
+            .post(OPERATOR, release)
+            .is(one("releaseSwitch", "Release a kill switch")
+                .if_match()
+                .body::<Off>()
+                .answers::<wire::ReleasedSwitch>(200, "The released switch, and what it held.")
+                .writes()
+                .once()
+                .audited()),
+    ]
+}
+
+fn on_operation() -> Operation {
+    operation("putSwitchOn", "Set a kill switch: no attempt in its scope starts")
+        .body::<On>()
+        .answers::<wire::Switch>(201, "The new switch.")
+        .located()
+        .tagged()
+        .writes()
+        .once()
+        .audited()
+        .refuses([
+            requests::Code::MachineUnknown,
+            requests::Code::NameInvalid,
+            requests::Code::ScopeUnknown,
+            requests::Code::SwitchesFull,
+        ])
+}
 
 /// A switch to put on.
 pub(crate) struct On {
@@ -30,10 +99,7 @@ pub(crate) struct On {
 impl FromFields for On {
     type Shape = wire::SwitchRequest;
 
-    const KNOWN: &'static [&'static str] = &["scope", "mode", "reason", "expiresIn", "allowUnknown"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let scope = fields.required_text("scope").parse();
         let scope = scope.unwrap_or_else(|error: ParseScopeError| {
             fields.refuse("/scope", &error.to_string());
@@ -46,7 +112,7 @@ impl FromFields for On {
             );
             fields.refuse("/reason", &detail);
         }
-        Self {
+        Some(Self {
             scope,
             mode: mode(fields),
             reason,
@@ -55,7 +121,7 @@ impl FromFields for On {
                 Some(true) => ScopeNames::Any,
                 Some(false) | None => ScopeNames::Known,
             },
-        }
+        })
     }
 }
 
@@ -134,23 +200,20 @@ pub(crate) struct Off {
 impl FromFields for Off {
     type Shape = wire::ReleaseRequest;
 
-    const KNOWN: &'static [&'static str] = &["held", "rate", "reason"];
-    const EMPTY: Empty = Empty::Object;
-
-    fn read(fields: &mut Fields) -> Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
         // The reason is the caller's, and goes to the audit.
         let reason = fields.text("reason").unwrap_or_default();
         if reason.chars().count() > REASON_CHARACTERS_MAX {
             let detail = format!("a reason has at most {REASON_CHARACTERS_MAX} characters");
             fields.refuse("/reason", &detail);
         }
-        Self {
+        Some(Self {
             held: match fields.word("held", &["run", "skip"]) {
                 Some("skip") => Held::Skip,
                 _ => Held::Run,
             },
-            rate: fields.within("rate").and_then(|RateFields(rate)| rate),
-        }
+            rate: fields.within("rate").map(|RateFields(rate)| rate),
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 use sprag_core::document::source::DEFINITION_BYTES_MAX;
 use sprag_core::ids::NodeId;
 use sprag_core::machine::schema;
@@ -11,14 +12,80 @@ use sprag_engine::Limits;
 use sprag_store::nodes::{Node, Shard, View};
 use sprag_wire as wire;
 
+use super::pages;
 use crate::access::caller::Who;
+use crate::access::rule::{ADMIN, Rule, VIEWER};
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
+use crate::openapi::{Operation, Route, Success, at, text};
 use crate::problem::shown::shown;
 use crate::problem::{Code, Problem, page};
 use crate::request::body::{Body, NoFields};
 use crate::request::path::Path;
 use crate::request::query::{LIMIT_MAX, Nothing, Query, WAIT_MAX};
+
+/// The group of the server itself.
+pub(crate) const RESOURCE: &str = "system";
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/healthz").get(Rule::Public, healthy).is(Operation::lenient(
+            RESOURCE,
+            "showHealth",
+            "Check that the server answers",
+        )
+        .answers::<wire::Health>(200, "The server answers.")),
+        at("/readyz").get(Rule::Public, ready).is(Operation::lenient(
+            RESOURCE,
+            "showReadiness",
+            "Check that the engine accepts requests and the store can be read",
+        )
+        .answers::<wire::Health>(200, "The server is ready.")
+        .refuses([Code::NotReady])),
+        at("/errors/{code}")
+            .get(Rule::Public, error_page)
+            .is(
+                Operation::lenient(pages::RESOURCE, "showError", "Return the page of an error code")
+                    .path("code", text(), "The code.")
+                    .gives(Success::of(
+                        200,
+                        "The page, in Markdown.",
+                        "text/markdown; charset=utf-8",
+                        text(),
+                    ))
+                    .refuses([Code::RouteUnknown]),
+            ),
+        at("/v1/system").get(VIEWER, show).is(Operation::new(
+            RESOURCE,
+            "showSystem",
+            "Show version, store, limits and nodes of the server",
+        )
+        .answers::<wire::System>(200, "The server.")),
+        at("/v1/system/clock").put(ADMIN, accept_clock).is(Operation::new(
+            RESOURCE,
+            "acceptClock",
+            "Accept the clock, so that retention continues after a clock jump",
+        )
+        .body::<NoFields>()
+        .answers::<wire::System>(200, "The server.")
+        .writes()
+        .audited()),
+        at("/v1/schemas/machine")
+            .get(VIEWER, machine_schema)
+            .is(machine_schema_operation()),
+    ]
+}
+
+fn machine_schema_operation() -> Operation {
+    let schema = json!({ "type": "object", "required": ["$schema", "$ref", "$defs"] });
+    Operation::new(
+        pages::RESOURCE,
+        "showMachineSchema",
+        "Return the JSON Schema of a machine file",
+    )
+    .gives(Success::of(200, "The schema.", "application/schema+json", schema))
+}
 
 fn well(status: wire::HealthStatus, notes: Vec<wire::Note>) -> wire::Health {
     wire::Health { status, notes }
@@ -112,7 +179,7 @@ pub(crate) async fn accept_clock(
     State(app): State<App>,
     Query(Nothing): Query<Nothing>,
     Who(asker): Who,
-    Body(NoFields): Body<NoFields>,
+    Body(NoFields {}): Body<NoFields>,
 ) -> Answer {
     app.engine.operate().accept_clock(&asker).await?;
     Ok(system(&app))

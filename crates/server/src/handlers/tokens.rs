@@ -7,19 +7,62 @@ use sprag_core::ids::TokenId;
 use sprag_core::operation::{RISKS, Risk};
 use sprag_core::text::check_name as is_name;
 use sprag_core::time::Timestamp;
-use sprag_engine::requests::{CreateToken, FirstToken, ListTokens, RevokeToken, TokenPlan};
+use sprag_engine::requests::{self, CreateToken, FirstToken, ListTokens, RevokeToken, TokenPlan};
 use sprag_engine::{Handle, requests::Refusal};
 use sprag_wire as wire;
 
 use crate::access::gate::RESERVED;
+use crate::access::rule::{ADMIN, EVERYBODY};
 use crate::access::scope::Asker;
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok, whole};
+use crate::openapi::{Operation, Route, Shape, at};
 use crate::problem::{Code, Problem};
-use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::request::body::{Body, Fields, FromFields, NoFields};
 use crate::request::once::{Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{Nothing, Query};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "tokens";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/tokens")
+            .get(ADMIN, list)
+            .is(
+                operation("listTokens", "List the tokens, oldest first, without their secrets")
+                    .answers::<wire::Page<wire::Token>>(200, "The tokens.")
+                    .reads(),
+            )
+            .post(ADMIN, create)
+            .is(operation("createToken", "Create a token; only this answer shows it")
+                .body::<Creates>()
+                .answers::<wire::NewToken>(201, "The new token.")
+                .located()
+                .writes()
+                .once()
+                .refuses([requests::Code::TokensFull])),
+        at("/v1/tokens/{id}/revoke")
+            .post(ADMIN, revoke)
+            .is(operation("revokeToken", "Revoke a token")
+                .path("id", Shape::of::<TokenId>(), "The token's id.")
+                .body::<NoFields>()
+                .answers::<wire::Token>(200, "The revoked token.")
+                .writes()
+                .once()
+                .refuses([requests::Code::TokenUnknown])),
+        at("/v1/me")
+            .get(EVERYBODY, me)
+            .is(operation("showMe", "Show who the caller is, and what it may do")
+                .answers::<wire::Me>(200, "The caller.")),
+    ]
+}
 
 /// The longest name of a token or a principal, in characters.
 const NAME_CHARACTERS_MAX: usize = 128;
@@ -37,10 +80,7 @@ pub(crate) struct Creates {
 impl FromFields for Creates {
     type Shape = wire::TokenRequest;
 
-    const KNOWN: &'static [&'static str] = &["name", "principal", "roles", "scopes", "maxRisk", "expiresAt"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let name = fields.required_text("name");
         let principal = fields.text("principal").unwrap_or_else(|| name.clone());
         check_name(fields, "/name", &name);
@@ -49,7 +89,7 @@ impl FromFields for Creates {
             let detail = format!("Sprag itself uses the principal `{principal}`; choose another name");
             fields.refuse("/principal", &detail);
         }
-        Self {
+        Some(Self {
             name,
             principal,
             roles: roles(fields),
@@ -59,7 +99,7 @@ impl FromFields for Creates {
                 .unwrap_or_default(),
             max_risk: risk(fields),
             expires_at: expires_at(fields),
-        }
+        })
     }
 }
 
@@ -109,17 +149,14 @@ struct Narrowed(Scopes);
 impl FromFields for Narrowed {
     type Shape = wire::ScopesRequest;
 
-    const KNOWN: &'static [&'static str] = &["operations", "subjects", "machines", "types", "runners"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self(Scopes {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(Self(Scopes {
             operations: names(fields, "operations"),
             subjects: names(fields, "subjects"),
             machines: names(fields, "machines"),
             types: names(fields, "types"),
             runners: names(fields, "runners"),
-        })
+        }))
     }
 }
 
@@ -195,7 +232,7 @@ pub(crate) async fn revoke(
     Id(id): Id<TokenId>,
     Query(Nothing): Query<Nothing>,
     once: Once,
-    Body(NoFields): Body<NoFields>,
+    Body(NoFields {}): Body<NoFields>,
 ) -> Answer {
     let by = caller.0.principal.to_string();
     Ok(answered(once.ask(RevokeToken { id, by }).await, |record| ok(&record)))

@@ -9,20 +9,159 @@ use sprag_core::access::Caller;
 use sprag_core::ids::{ExecutionId, WorkflowId};
 use sprag_core::operation::WorkflowStatus;
 use sprag_engine::requests::operations::WorkflowChanged;
-use sprag_engine::requests::{Approve, CancelWorkflow, Reject, Replied, Revoke};
+use sprag_engine::requests::{self, Approve, CancelWorkflow, Reject, Replied, Revoke};
 use sprag_store::Page as StorePage;
 use sprag_store::traits::{PlanQuery, WaitingPlan};
 use sprag_wire as wire;
 
+use super::executions;
+use crate::access::rule::{APPROVER, OPERATOR, OPERATOR_OR_PROPOSER, PROPOSER, VIEWER};
+use crate::access::scope::Target;
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok};
-use crate::request::body::{Body, Empty, Fields, FromFields, NoFields};
+use crate::openapi::{Operation, Route, Shape, at, text, words};
+use crate::request::body::{Body, Fields, FromFields, NoFields};
 use crate::request::once::{Once, answered};
 use crate::request::path::Id;
 use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
 
-/// A comment or reason has at most so many characters.
-const WORDS_CHARACTERS_MAX: usize = 1_000;
+/// The group.
+pub(crate) const RESOURCE: &str = "workflows";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary)
+}
+
+/// An operation on one workflow.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path("id", Shape::of::<WorkflowId>(), "The workflow's id.")
+        .reads()
+        .refuses([requests::Code::WorkflowUnknown])
+}
+
+/// What changes one workflow.
+fn change<B: FromFields>(id: &'static str, summary: &'static str) -> Operation {
+    one(id, summary)
+        .body::<B>()
+        .answers::<wire::Workflow>(200, "The workflow.")
+        .writes()
+        .once()
+        .refuses([requests::Code::RoleMissing, requests::Code::StatusConflict])
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/executions/{id}/compensate")
+            .post(OPERATOR, compensate)
+            .is(compensate_operation())
+            .about(Target::Execution),
+        at("/v1/workflows")
+            .get(VIEWER, list)
+            .is(list_operation())
+            .post(PROPOSER, propose)
+            .is(propose_operation())
+            .about(Target::Handler),
+        at("/v1/workflows/{id}")
+            .get(VIEWER, show)
+            .is(one("showWorkflow", "Show a workflow with its steps").answers::<wire::Workflow>(200, "The workflow.")),
+        at("/v1/workflows/{id}/plan").get(VIEWER, plan).is(one(
+            "showPlan",
+            "Show the exact plan, and what differs from the last run",
+        )
+        .answers::<wire::WorkflowPlan>(200, "The plan.")),
+        at("/v1/workflows/{id}/approve")
+            .post(APPROVER, approve)
+            .is(
+                change::<wire::ApproveRequest>("approveWorkflow", "Approve the plan with this digest").refuses([
+                    requests::Code::PlanChanged,
+                    requests::Code::SelfApproval,
+                    requests::Code::ApprovalExpired,
+                    requests::Code::DecisionFailed,
+                ]),
+            ),
+        at("/v1/workflows/{id}/reject")
+            .post(APPROVER, reject)
+            .is(change::<wire::CommentRequest>("rejectWorkflow", "Reject a plan")),
+        at("/v1/workflows/{id}/revoke")
+            .post(APPROVER, revoke)
+            .is(change::<wire::CommentRequest>(
+                "revokeApproval",
+                "Revoke an approval: what has not begun does not begin",
+            )),
+        at("/v1/workflows/{id}/cancel")
+            .post(OPERATOR_OR_PROPOSER, cancel)
+            .is(change::<wire::ReasonRequest>(
+                "cancelWorkflow",
+                "Cancel a workflow with every step that has not ended",
+            ))
+            .about(Target::Handler),
+        at("/v1/workflows/{id}/resume")
+            .post(OPERATOR, resume)
+            .is(change::<wire::ReasonRequest>(
+                "resumeWorkflow",
+                "Continue a failed workflow from the steps that failed",
+            )
+            .refuses([requests::Code::ApprovalMissing, requests::Code::ApprovalExpired])),
+        at("/v1/approvals").get(VIEWER, waiting).is(operation(
+            "listApprovals",
+            "List the plans that wait for a person, most urgent first",
+        )
+        .paged()
+        .answers::<wire::Page<wire::Workflow>>(200, "The workflows.")
+        .reads()),
+    ]
+}
+
+fn compensate_operation() -> Operation {
+    executions::one(executions::operation(
+        "compensateExecution",
+        "Take back what a closed execution did: propose its compensations as a workflow",
+    ))
+    .body::<NoFields>()
+    .answers::<wire::Workflow>(201, "The new workflow: it waits for approval, or runs.")
+    .located()
+    .answers::<wire::Workflow>(200, "The workflow that takes it back already. Nothing changed.")
+    .writes()
+    .once()
+    .audited()
+    .refuses([requests::Code::StatusConflict, requests::Code::DecisionFailed])
+}
+
+fn list_operation() -> Operation {
+    operation("listWorkflows", "List workflows, newest first")
+        .query(
+            "status",
+            words(&WorkflowStatus::ALL.map(WorkflowStatus::word)),
+            "Only workflows with this status.",
+        )
+        .query("proposer", text(), "Only workflows that this principal proposed.")
+        .query("ticket", text(), "Only workflows with this reference.")
+        .query("name", text(), "Only workflows of this name or operation.")
+        .paged()
+        .answers::<wire::Page<wire::Workflow>>(200, "The workflows.")
+        .reads()
+}
+
+fn propose_operation() -> Operation {
+    operation(
+        "proposeWorkflow",
+        "Propose an operation, or a workflow of several steps",
+    )
+    .body::<Proposed>()
+    .answers::<wire::Workflow>(201, "The new workflow: it waits for approval, or runs.")
+    .located()
+    .answers::<wire::Workflow>(200, "The open workflow that does the same. Nothing changed.")
+    .writes()
+    .once()
+    .refuses([
+        requests::Code::DefinitionInvalid,
+        requests::Code::ProposalsFull,
+        requests::Code::RoleMissing,
+        requests::Code::DecisionFailed,
+    ])
+}
 
 /// What is proposed, as it was sent: the catalog decides what it may hold.
 pub(crate) struct Proposed(Map<String, Value>);
@@ -30,87 +169,9 @@ pub(crate) struct Proposed(Map<String, Value>);
 impl FromFields for Proposed {
     type Shape = wire::Proposal;
 
-    const KNOWN: &'static [&'static str] = &[
-        "operation",
-        "params",
-        "name",
-        "description",
-        "reason",
-        "ticket",
-        "urgency",
-        "onFailure",
-        "supersedes",
-        "delay",
-        "scheduledAt",
-        "steps",
-    ];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        let given = Self::KNOWN
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), fields.value(name)?)));
-        Self(given.collect())
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(Self(fields.given()))
     }
-}
-
-/// An approval.
-pub(crate) struct Approved {
-    digest: String,
-    comment: Option<String>,
-}
-
-impl FromFields for Approved {
-    type Shape = wire::ApproveRequest;
-
-    const KNOWN: &'static [&'static str] = &["digest", "comment"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self {
-            digest: fields.required_text("digest"),
-            comment: fields.text("comment"),
-        }
-    }
-}
-
-/// Why somebody decides against a plan.
-pub(crate) struct Commented(String);
-
-impl FromFields for Commented {
-    type Shape = wire::CommentRequest;
-
-    const KNOWN: &'static [&'static str] = &["comment"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self(words(fields, "comment"))
-    }
-}
-
-/// Why somebody ends or continues a workflow.
-pub(crate) struct Reasoned(String);
-
-impl FromFields for Reasoned {
-    type Shape = wire::ReasonRequest;
-
-    const KNOWN: &'static [&'static str] = &["reason"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self(words(fields, "reason"))
-    }
-}
-
-/// A text of people's that must say something.
-fn words(fields: &mut Fields, name: &str) -> String {
-    let is_given = fields.has(name);
-    let text = fields.required_text(name);
-    if is_given && (text.trim().is_empty() || text.chars().count() > WORDS_CHARACTERS_MAX) {
-        let detail = format!("`{name}` has from 1 to {WORDS_CHARACTERS_MAX} characters; say why");
-        fields.refuse(&format!("/{name}"), &detail);
-    }
-    text
 }
 
 pub(crate) struct ListParams {
@@ -208,7 +269,7 @@ pub(crate) async fn compensate(
     Id(id): Id<ExecutionId>,
     Query(Nothing): Query<Nothing>,
     once: Once,
-    Body(NoFields): Body<NoFields>,
+    Body(NoFields {}): Body<NoFields>,
 ) -> Answer {
     let replied = once.engine.operations().compensate(id, &once.asker).await;
     shown(&app, replied).await
@@ -230,7 +291,7 @@ pub(crate) async fn approve(
     Id(id): Id<WorkflowId>,
     Query(Nothing): Query<Nothing>,
     once: Once,
-    Body(Approved { digest, comment }): Body<Approved>,
+    Body(wire::ApproveRequest { digest, comment }): Body<wire::ApproveRequest>,
 ) -> Answer {
     let caller = Box::new(Caller::clone(&once.asker.caller));
     let request = Approve {
@@ -248,7 +309,7 @@ pub(crate) async fn reject(
     Id(id): Id<WorkflowId>,
     Query(Nothing): Query<Nothing>,
     once: Once,
-    Body(Commented(comment)): Body<Commented>,
+    Body(wire::CommentRequest { comment }): Body<wire::CommentRequest>,
 ) -> Answer {
     let caller = Box::new(Caller::clone(&once.asker.caller));
     shown(&app, once.ask(Reject { id, comment, caller }).await).await
@@ -260,7 +321,7 @@ pub(crate) async fn revoke(
     Id(id): Id<WorkflowId>,
     Query(Nothing): Query<Nothing>,
     once: Once,
-    Body(Commented(comment)): Body<Commented>,
+    Body(wire::CommentRequest { comment }): Body<wire::CommentRequest>,
 ) -> Answer {
     let caller = Box::new(Caller::clone(&once.asker.caller));
     shown(&app, once.ask(Revoke { id, comment, caller }).await).await
@@ -272,7 +333,7 @@ pub(crate) async fn cancel(
     Id(id): Id<WorkflowId>,
     Query(Nothing): Query<Nothing>,
     once: Once,
-    Body(Reasoned(reason)): Body<Reasoned>,
+    Body(wire::ReasonRequest { reason }): Body<wire::ReasonRequest>,
 ) -> Answer {
     let caller = Box::new(Caller::clone(&once.asker.caller));
     shown(&app, once.ask(CancelWorkflow { id, reason, caller }).await).await
@@ -284,7 +345,7 @@ pub(crate) async fn resume(
     Id(id): Id<WorkflowId>,
     Query(Nothing): Query<Nothing>,
     once: Once,
-    Body(Reasoned(reason)): Body<Reasoned>,
+    Body(wire::ReasonRequest { reason }): Body<wire::ReasonRequest>,
 ) -> Answer {
     let replied = once.engine.operations().resume_workflow(id, reason, &once.asker).await;
     shown(&app, replied).await

@@ -60,7 +60,7 @@ pub(crate) fn awaited_execution(params: &RouteParams<'_>) -> Option<Slot> {
 static COLUMN: LazyLock<BTreeMap<&str, OwnerFirst>> = LazyLock::new(|| {
     let routes = table().into_iter();
     routes
-        .filter_map(|(path, methods)| Some((path, methods.owner_first?)))
+        .filter_map(|route| Some((route.path, route.owner_first?)))
         .collect()
 });
 

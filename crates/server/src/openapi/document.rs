@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 use sprag_wire::Problem;
 
-use super::operation::{Answer, Operation, Parameter, ParameterPlace, RequestBody};
+use super::Route;
+use super::operation::{Operation, Parameter, ParameterPlace, RequestBody, Success};
 use super::resources::{RESOURCES, Resource};
 use super::shapes::{Shape, Shapes};
 use crate::routes::table;
@@ -21,7 +22,7 @@ pub(crate) fn document() -> &'static Value {
 }
 
 /// The document as it is served.
-pub(crate) fn text() -> &'static str {
+pub(crate) fn document_text() -> &'static str {
     &TEXT
 }
 
@@ -31,8 +32,8 @@ const SCHEME: &str = "token";
 fn build() -> Value {
     let (mut paths, mut shapes) = (Map::new(), Shapes::new());
     let problem = shapes.schema(&Shape::of::<Problem>());
-    for (path, methods) in table() {
-        let operations = methods.operations.into_iter();
+    for Route { path, operations, .. } in table() {
+        let operations = operations.into_iter();
         let operations: Map<String, Value> = operations
             .map(|(method, operation)| (method.to_owned(), describe(&operation, &mut shapes, &problem)))
             .collect();
@@ -86,12 +87,7 @@ fn describe(operation: &Operation, shapes: &mut Shapes, problem: &Value) -> Valu
     if !parameters.is_empty() {
         described["parameters"] = parameters.iter().map(|one| parameter(one, shapes)).collect();
     }
-    if let Some(RequestBody {
-        required,
-        content,
-        known: _,
-    }) = body
-    {
+    if let Some(RequestBody { required, content }) = body {
         described["requestBody"] = json!({ "required": required, "content": contents(content, shapes) });
     }
     described["responses"] = json!(responses);
@@ -126,8 +122,8 @@ fn contents(content: &[(&str, Shape)], shapes: &mut Shapes) -> Value {
         .into()
 }
 
-fn success(answer: &Answer, shapes: &mut Shapes) -> Value {
-    let Answer {
+fn success(answer: &Success, shapes: &mut Shapes) -> Value {
+    let Success {
         status: _,
         about,
         content,

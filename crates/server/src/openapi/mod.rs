@@ -4,19 +4,17 @@
 //! document, so what is served here is what the server does.
 
 mod document;
-mod methods;
 mod operation;
-pub(crate) mod operations;
 pub(crate) mod page;
 mod resources;
+mod route;
 mod shapes;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use document::{document, text};
-pub(crate) use methods::{Methods, get, post, put};
-#[cfg(test)]
-pub(crate) use operation::ONCE;
-pub(crate) use operation::{Answer, Operation, Parameter};
+pub(crate) use document::{document, document_text};
+pub(crate) use operation::{ONCE, Operation, Parameter, Success, version};
 pub(crate) use resources::{Example, RESOURCES, Resource};
+pub(crate) use route::{Route, at};
+pub(crate) use shapes::{Shape, text, whole, words};

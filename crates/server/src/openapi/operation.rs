@@ -33,7 +33,7 @@ pub(crate) struct Operation {
     /// What is sent.
     pub(crate) body: Option<RequestBody>,
     /// What comes back when all goes well.
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<Success>,
     /// The codes of problems, each with its status.
     pub(crate) refusals: Vec<Refused>,
     /// Whether another path does the same, so that readers need not see this one.
@@ -82,12 +82,10 @@ pub(crate) struct RequestBody {
     pub(crate) required: bool,
     /// What it may be, by media type.
     pub(crate) content: Vec<(&'static str, Shape)>,
-    /// The members that are read, of a body that is an object.
-    pub(crate) known: Option<&'static [&'static str]>,
 }
 
 /// An answer to a request that went well.
-pub(crate) struct Answer {
+pub(crate) struct Success {
     /// Its status.
     pub(crate) status: u16,
     /// What it means.
@@ -125,7 +123,7 @@ impl From<requests::Code> for Refused {
     }
 }
 
-impl Answer {
+impl Success {
     /// Anything.
     pub(crate) fn of(status: u16, about: &'static str, media: &'static str, shape: impl Into<Shape>) -> Self {
         Self {
@@ -256,7 +254,7 @@ impl Operation {
             text(),
             "Answer 304 if the record still has this revision, as in `ETag`.",
         )
-        .gives(Answer::bare(304, "The record did not change."))
+        .gives(Success::bare(304, "The record did not change."))
         .tagged()
     }
 
@@ -314,12 +312,11 @@ impl Operation {
 
     /// With a JSON body. Left out, it means `{}` where `B` says so, and is refused otherwise.
     pub(crate) fn body<B: FromFields>(self) -> Self {
-        let is_required = B::EMPTY == Empty::Refused;
-        let mut operation = self.takes(is_required, vec![("application/json", Shape::read::<B::Shape>())]);
-        if let Some(body) = &mut operation.body {
-            body.known = Some(B::KNOWN);
-        }
-        operation.refuses([Code::BodyInvalid, Code::BodyTooDeep])
+        self.takes(
+            B::empty() == Empty::Refused,
+            vec![("application/json", Shape::read::<B::Shape>())],
+        )
+        .refuses([Code::BodyInvalid, Code::BodyTooDeep])
     }
 
     /// With a body of its sender's own shape.
@@ -358,11 +355,7 @@ impl Operation {
 
     fn takes(self, required: bool, content: Vec<(&'static str, Shape)>) -> Self {
         Self {
-            body: Some(RequestBody {
-                required,
-                content,
-                known: None,
-            }),
+            body: Some(RequestBody { required, content }),
             ..self
         }
         .refuses([
@@ -376,11 +369,11 @@ impl Operation {
 
     /// What comes back as JSON when all goes well.
     pub(crate) fn answers<A: JsonSchema + Serialize>(self, status: u16, about: &'static str) -> Self {
-        self.gives(Answer::of(status, about, "application/json", Shape::of::<A>()))
+        self.gives(Success::of(status, about, "application/json", Shape::of::<A>()))
     }
 
     /// What comes back when all goes well.
-    pub(crate) fn gives(mut self, answer: Answer) -> Self {
+    pub(crate) fn gives(mut self, answer: Success) -> Self {
         self.answers.push(answer);
         self
     }

@@ -2,9 +2,10 @@
 //!
 //! The examples build on each other: run in this order against a new server, every one of them succeeds.
 
-use super::operations::{
-    actions, audit, catalog, dead_letters, executions, jobs, limits, machines, runners, switches, system, tokens,
-    workers, workflows,
+use crate::handlers::workers::handlers as workers;
+use crate::handlers::{
+    actions, audit, dead_letters, executions, jobs, limits, machines, messages, operations, pages, runners, switches,
+    system, tokens, workflows,
 };
 
 /// A group of routes.
@@ -71,7 +72,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         },
     },
     Resource {
-        name: executions::MESSAGES,
+        name: messages::RESOURCE,
         about: "Input for executions, addressed by id or by machine and key.",
         example: Example {
             about: "Send a message to the execution that holds the key.",
@@ -154,7 +155,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         },
     },
     Resource {
-        name: catalog::RESOURCE,
+        name: operations::RESOURCE,
         about: "What people, scripts and agents may propose, each with its parameters and its risk.",
         example: Example {
             about: "The operations that every server has.",
@@ -207,7 +208,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         },
     },
     Resource {
-        name: system::PAGES,
+        name: pages::RESOURCE,
         about: "The description of this API: this page, the OpenAPI document, and a page for every error code.",
         example: Example {
             about: "The OpenAPI 3.1 document.",

@@ -16,6 +16,7 @@ use super::operate::bytes;
 use super::runners::DRAWING;
 use super::world::{DOOMED, LATER, ORDER, Plan, World, engine};
 use crate::openapi::ONCE;
+use crate::openapi::Route;
 use crate::routes::table;
 
 /// A machine that hears of payments by a hook that anybody on this machine may call.
@@ -28,8 +29,8 @@ hooks: { paid: { verify: none, key: '{{request.body.order}}', type: PAID } }
 
 /// What is said about the key in the document, by the path of the POST.
 fn documented() -> Vec<(&'static str, Vec<&'static str>)> {
-    let of = |(path, methods): crate::routes::Route| {
-        let operations = methods.operations.into_iter();
+    let of = |Route { path, operations, .. }: Route| {
+        let operations = operations.into_iter();
         let post = operations
             .filter(|(method, _)| *method == "post")
             .map(|(_, operation)| operation);
@@ -41,7 +42,9 @@ fn documented() -> Vec<(&'static str, Vec<&'static str>)> {
         keys.collect::<Vec<_>>()
     };
     // Those of supervision need one: `workers::tests` walks them.
-    let own = table().into_iter().filter(|(path, _)| !path.starts_with("/v1/workers"));
+    let own = table()
+        .into_iter()
+        .filter(|route| !route.path.starts_with("/v1/workers"));
     own.flat_map(of).collect()
 }
 

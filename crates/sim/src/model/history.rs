@@ -7,7 +7,7 @@ use sprag_core::machine::{
     Cause, Effect, End, Execution, Facts, Input, Limits, Machine, Microstep, Step, StepError, TimerKey, step,
 };
 use sprag_core::time::Timestamp;
-use sprag_engine::convert::{Entry, entry_from};
+use sprag_engine::convert::{Entry, What, entry_from};
 use sprag_store::records::{self, ExecutionStatus};
 
 use super::Model;
@@ -66,18 +66,18 @@ impl Model {
             }
             Entry::Refused { cause, .. } => self.read_refused(row, cause),
             Entry::Stuck { cause, .. } => self.read_stuck(row, cause),
-            Entry::Paused => known.become_(ExecutionStatus::Paused, &[ExecutionStatus::Running]),
-            Entry::Resumed => known.become_(
+            Entry::Plain(What::Paused) => known.become_(ExecutionStatus::Paused, &[ExecutionStatus::Running]),
+            Entry::Plain(What::Resumed) => known.become_(
                 ExecutionStatus::Running,
                 &[ExecutionStatus::Paused, ExecutionStatus::Failed],
             ),
-            Entry::Cancelled => {
+            Entry::Plain(What::Cancelled) => {
                 known.close();
                 known.status = ExecutionStatus::Cancelled;
                 Ok(())
             }
-            // Nothing follows from it: no run is long enough for one.
-            Entry::Snapshot(_) => Ok(()),
+            // Nothing follows from these: no run is long enough for a snapshot, and the other kinds change no state.
+            Entry::Snapshot(_) | Entry::Plain(_) => Ok(()),
             Entry::Migrated { from, to, .. } => self.read_move(row, *from, *to),
         }
     }

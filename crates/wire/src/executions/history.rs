@@ -94,6 +94,22 @@ pub enum What {
     Other(Map<String, Value>),
 }
 
+impl What {
+    /// Whether it names no states of the machine, and so is stored as it is shown. A kind that changes no state needs nothing
+    /// else: the command line shows its name and its texts.
+    pub fn is_plain(&self) -> bool {
+        let names_states = matches!(
+            self,
+            Self::Step { .. }
+                | Self::Refused { .. }
+                | Self::Stuck { .. }
+                | Self::Snapshot { .. }
+                | Self::Migrated { .. }
+        );
+        !names_states && !matches!(self, Self::Other(_))
+    }
+}
+
 /// One transition of a macrostep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Microstep {

@@ -20,6 +20,7 @@ use sprag_core::document::patch::Operation;
 use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
+use crate::Body;
 use crate::values::words::words;
 
 /// The body of a start.
@@ -46,6 +47,10 @@ pub struct Start {
     pub tags: Vec<String>,
 }
 
+impl Body for Start {
+    const CHECKS_LENGTHS: bool = false;
+}
+
 /// A member that may be null: that means none.
 fn or_none<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
@@ -67,6 +72,10 @@ pub struct Message {
     pub id: Option<String>,
 }
 
+impl Body for Message {
+    const CHECKS_LENGTHS: bool = false;
+}
+
 /// A message to the open execution of a machine with a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddressedMessage {
@@ -77,6 +86,10 @@ pub struct AddressedMessage {
     /// The message.
     #[serde(flatten)]
     pub message: Message,
+}
+
+impl Body for AddressedMessage {
+    const CHECKS_LENGTHS: bool = false;
 }
 
 /// The body of a migration to another version.
@@ -93,6 +106,8 @@ pub struct MigrateRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<bool>,
 }
+
+impl Body for MigrateRequest {}
 
 /// A body without fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +129,8 @@ words! {
         Cancelled = "cancelled",
     }
 }
+
+impl Body for Nothing {}
 
 /// An execution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -296,7 +296,7 @@ fn one_person_with_two_tokens_is_one_principal() {
 }
 
 fn command<R: Request>(call: Call<R>) -> Command {
-    R::listed(call)
+    R::command(call)
 }
 
 #[test]

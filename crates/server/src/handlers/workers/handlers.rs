@@ -9,18 +9,98 @@ use sprag_core::integrity::audit::Verb;
 use sprag_engine::Asker;
 use sprag_supervisor::process::{TAIL_LINES_MAX, follow, tail};
 use sprag_supervisor::store::{Cursor, PAGE_MAX, Page};
-use sprag_supervisor::{Operation, Phase, ROOT_PATH, Status};
+use sprag_supervisor::{Phase, ROOT_PATH, Status};
 use sprag_wire as wire;
 
 use super::once::IdempotentRequest;
 use super::views::{IntoWire as _, explanation, worker};
 use super::{Shared, Workers};
 use crate::access::caller::Who;
+use crate::access::rule::{OPERATOR, VIEWER};
 use crate::handlers::reply::{Answer, ok};
 use crate::metrics::{MEDIA_TYPE, supervision_page};
+use crate::openapi::{Operation, Route, at, text, whole};
 use crate::problem::shown::shown;
 use crate::problem::{Code, Problem, page};
 use crate::request::query::{self, FromParams, Nothing, Params, Query};
+
+/// The group.
+pub(crate) const RESOURCE: &str = "workers";
+
+fn operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(RESOURCE, id, summary).refuses([Code::SupervisionOff, Code::SupervisorStopped])
+}
+
+/// An operation on one worker.
+fn one(id: &'static str, summary: &'static str) -> Operation {
+    operation(id, summary)
+        .path(
+            "path",
+            text(),
+            "The worker: `parent/child` as one segment, `parent%2Fchild`; `%2F` is the supervisor itself, which owns the \
+             rules at the top.",
+        )
+        .refuses([Code::WorkerUnknown])
+}
+
+/// A person's word to a worker.
+fn word(id: &'static str, summary: &'static str) -> Operation {
+    one(id, summary)
+        .answers::<wire::Worker>(200, "The worker.")
+        .writes()
+        .once()
+        .audited()
+        .refuses([Code::WorkerLeaving, Code::OperationRefused])
+}
+
+/// The routes, who may use each, and what each is.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        at("/v1/workers")
+            .get(VIEWER, list)
+            .is(operation("listWorkers", "List workers, parents before their children")
+                .continued()
+                .answers::<wire::Page<wire::Worker>>(200, "The workers.")),
+        at("/v1/workers/deltas").get(VIEWER, deltas).is(operation(
+            "listWorkerDeltas",
+            "List the changes of workers since a cursor",
+        )
+        .query("after", text(), "`cursor` of the previous answer. Send none to start.")
+        .answers::<wire::WorkerDeltas>(200, "The changes.")),
+        at("/v1/workers/reload")
+            .post(OPERATOR, reload)
+            .is(operation("reloadWorkers", "Reload the services file")
+                .answers::<wire::Reloaded>(200, "The changes of the reload.")
+                .writes()
+                .once()
+                .audited()
+                .refuses([Code::ServicesInvalid])),
+        at("/v1/workers/{path}/explain").get(VIEWER, explain).is(one(
+            "explainWorker",
+            "Explain the state of a worker and its next step",
+        )
+        .answers::<wire::WorkerExplanation>(200, "The explanation.")),
+        at("/v1/workers/{path}/logs")
+            .get(VIEWER, logs)
+            .is(one("showWorkerLogs", "Read the log of a worker")
+                .query("lines", whole(0), "The number of last lines.")
+                .query("after", whole(0), "Only text after this `offset`.")
+                .answers::<wire::WorkerLog>(200, "A part of its log.")),
+        at("/v1/workers/{path}/start").post(OPERATOR, start).is(word(
+            "startWorker",
+            "Start a worker; clear escalations and failures below it",
+        )),
+        at("/v1/workers/{path}/stop")
+            .post(OPERATOR, stop)
+            .is(word("stopWorker", "Stop a worker and keep it stopped")),
+        at("/v1/workers/{path}/restart")
+            .post(OPERATOR, restart)
+            .is(word("restartWorker", "Restart a worker and clear its failures")),
+        at("/v1/workers/{path}/cancel")
+            .post(OPERATOR, cancel)
+            .is(word("cancelWorkerAction", "Cancel the action in progress of a worker")),
+    ]
+}
 
 /// Lines of a log that is not told how many.
 const LINES: usize = 100;
@@ -152,22 +232,22 @@ pub(crate) async fn deltas(State(shared): State<Shared>, Query(AfterCursor(after
 
 /// `POST /v1/workers/{path}/start`
 pub(crate) async fn start(order: Order) -> Answer {
-    order.carry_out(Operation::Start).await
+    order.carry_out(sprag_supervisor::Operation::Start).await
 }
 
 /// `POST /v1/workers/{path}/stop`
 pub(crate) async fn stop(order: Order) -> Answer {
-    order.carry_out(Operation::Stop).await
+    order.carry_out(sprag_supervisor::Operation::Stop).await
 }
 
 /// `POST /v1/workers/{path}/restart`
 pub(crate) async fn restart(order: Order) -> Answer {
-    order.carry_out(Operation::Restart).await
+    order.carry_out(sprag_supervisor::Operation::Restart).await
 }
 
 /// `POST /v1/workers/{path}/cancel`
 pub(crate) async fn cancel(order: Order) -> Answer {
-    order.carry_out(Operation::Cancel).await
+    order.carry_out(sprag_supervisor::Operation::Cancel).await
 }
 
 /// `POST /v1/workers/reload`
@@ -224,7 +304,7 @@ where
 impl Order {
     /// A person's word: never refused by a limit, and what failed before is forgotten. The audit has it before anything is
     /// done; a refusal that follows is an entry of its own.
-    async fn carry_out(&self, operation: Operation) -> Answer {
+    async fn carry_out(&self, operation: sprag_supervisor::Operation) -> Answer {
         let Self {
             shared,
             path,
@@ -241,7 +321,7 @@ impl Order {
             return Err(shared.refuse(verb, path, error.into(), asker).await);
         }
         shared.record(verb, path, None, asker).await?;
-        if operation != Operation::Cancel {
+        if operation != sprag_supervisor::Operation::Cancel {
             forget(workers, operation, path).await?;
         }
         if let Err(error) = workers.handle.operate(operation, path, &asker.caller.principal).await {
@@ -255,19 +335,22 @@ impl Order {
 }
 
 /// The audit's verb for an operation.
-fn verb_of(operation: Operation) -> Verb {
+fn verb_of(operation: sprag_supervisor::Operation) -> Verb {
     match operation {
-        Operation::Start => Verb::StartService,
-        Operation::Stop => Verb::StopService,
-        Operation::Restart => Verb::RestartService,
-        Operation::Cancel => Verb::CancelService,
+        sprag_supervisor::Operation::Start => Verb::StartService,
+        sprag_supervisor::Operation::Stop => Verb::StopService,
+        sprag_supervisor::Operation::Restart => Verb::RestartService,
+        sprag_supervisor::Operation::Cancel => Verb::CancelService,
     }
 }
 
 /// Forgets what failed before: of the service itself, and of those below it that failed where they are to start as well.
-async fn forget(workers: &Workers, operation: Operation, path: &str) -> Result<(), Problem> {
+async fn forget(workers: &Workers, operation: sprag_supervisor::Operation, path: &str) -> Result<(), Problem> {
     let mut forgotten = vec![path.to_owned()];
-    if matches!(operation, Operation::Start | Operation::Restart) {
+    if matches!(
+        operation,
+        sprag_supervisor::Operation::Start | sprag_supervisor::Operation::Restart
+    ) {
         let is_below = |status: &&Status| {
             let rest = status.path.strip_prefix(path);
             path == ROOT_PATH || rest.is_some_and(|rest| rest.starts_with('/'))

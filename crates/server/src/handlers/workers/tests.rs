@@ -211,11 +211,11 @@ async fn what_cannot_be_is_refused_with_its_code() {
 async fn every_post_of_supervision_acts_once_under_its_key() {
     let scene = Scene::set().await;
     scene.until("web", "running").await;
-    let posts = table().into_iter().filter(|(path, methods)| {
-        let is_post = methods.operations.iter().any(|(method, _)| *method == "post");
-        is_post && path.starts_with("/v1/workers")
+    let posts = table().into_iter().filter(|route| {
+        let is_post = route.operations.iter().any(|(method, _)| *method == "post");
+        is_post && route.path.starts_with("/v1/workers")
     });
-    let posts: Vec<String> = posts.map(|(path, _)| path.replace("{path}", "web")).collect();
+    let posts: Vec<String> = posts.map(|route| route.path.replace("{path}", "web")).collect();
     assert_eq!(posts.len(), 5, "{posts:?}");
     // Nothing is in progress that could be cancelled: that is said, and nothing is kept of it.
     let (idle, posts): (Vec<String>, Vec<String>) = posts.into_iter().partition(|path| path.ends_with("/cancel"));

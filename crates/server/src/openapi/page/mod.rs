@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use self::html::{escaped, prose};
+use crate::openapi::Route;
 use crate::openapi::{Example, RESOURCES, Resource};
-use crate::routes::{Route, table};
+use crate::routes::table;
 
 /// How it looks.
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -79,7 +80,7 @@ fn section(resource: &Resource, routes: &[Route]) -> String {
     let Resource { name, about, example } = resource;
     let operations: String = routes
         .iter()
-        .flat_map(|(path, methods)| methods.operations.iter().map(move |operation| (path, operation)))
+        .flat_map(|route| route.operations.iter().map(|operation| (route.path, operation)))
         .filter(|(_, (_, operation))| operation.resource == *name && !operation.is_alias)
         .map(|(path, (method, operation))| operations::article(path, method, operation))
         .collect();

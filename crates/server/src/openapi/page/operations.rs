@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::html::{escaped, prose};
 use super::shapes::kind;
-use crate::openapi::{Answer, Operation, Parameter, document};
+use crate::openapi::{Operation, Parameter, Success, document};
 
 /// The method with all that is known about it.
 pub(super) fn article(path: &str, method: &str, operation: &Operation) -> String {
@@ -59,8 +59,8 @@ fn parameter_row(parameter: &Parameter, schema: &Value) -> String {
     row(place.word(), &what, &prose(about))
 }
 
-fn answer_rows(answer: &Answer, documented: &Value) -> String {
-    let Answer {
+fn answer_rows(answer: &Success, documented: &Value) -> String {
+    let Success {
         status,
         about,
         content,

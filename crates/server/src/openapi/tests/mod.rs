@@ -17,9 +17,9 @@ use crate::routes::table;
 #[test]
 fn every_method_of_every_route_is_documented() {
     let mut ids = BTreeSet::new();
-    for (path, methods) in table() {
-        assert!(!methods.operations.is_empty(), "{path} has no methods");
-        for (method, operation) in methods.operations {
+    for Route { path, operations, .. } in table() {
+        assert!(!operations.is_empty(), "{path} has no methods");
+        for (method, operation) in operations {
             let found = &document()["paths"][path][method];
             assert_eq!(found["operationId"], operation.id, "{method} {path}");
             assert!(
@@ -42,12 +42,12 @@ fn every_method_of_every_route_is_documented() {
 
 #[test]
 fn parameters_of_paths_are_those_of_the_route() {
-    for (path, methods) in table() {
+    for Route { path, operations, .. } in table() {
         let named: Vec<&str> = path
             .split('/')
             .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
             .collect();
-        for (method, operation) in methods.operations {
+        for (method, operation) in operations {
             let in_path = operation
                 .parameters
                 .iter()
@@ -59,32 +59,9 @@ fn parameters_of_paths_are_those_of_the_route() {
 }
 
 #[test]
-fn a_body_is_read_by_the_names_that_are_documented() {
-    for (path, methods) in table() {
-        for (method, operation) in methods.operations {
-            let Some(known) = operation.body.and_then(|body| body.known) else {
-                continue;
-            };
-            let content = &document()["paths"][path][method]["requestBody"]["content"];
-            let schema = content["application/json"]["schema"]["$ref"].as_str().unwrap();
-            let schema = document().pointer(schema.trim_start_matches('#')).unwrap();
-            let documented: BTreeSet<&str> = match schema["properties"].as_object() {
-                Some(properties) => properties.keys().map(String::as_str).collect(),
-                None => BTreeSet::new(),
-            };
-            assert_eq!(
-                known.iter().copied().collect::<BTreeSet<_>>(),
-                documented,
-                "{method} {path}"
-            );
-        }
-    }
-}
-
-#[test]
 fn every_code_is_a_known_one_with_a_page() {
-    for (path, methods) in table() {
-        for (method, operation) in methods.operations {
+    for Route { path, operations, .. } in table() {
+        for (method, operation) in operations {
             for refused in &operation.refusals {
                 let page = page(refused.code).unwrap_or_else(|| panic!("{}: {method} {path}", refused.code));
                 assert!(

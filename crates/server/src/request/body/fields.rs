@@ -1,12 +1,12 @@
 //! The fields of a JSON body: each read by its name and shape, everything wrong collected with its place.
 
-use std::collections::BTreeMap;
-
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sprag_core::document::source::{Place, Spot};
-use sprag_core::document::{Finding, Names, Reader, Shape, Stage, millis};
+use sprag_core::document::{Finding, Reader, Shape, Stage, millis};
 
 use super::FromFields;
+use super::schema::Layout;
 use crate::problem::{Code, FieldError, Problem};
 
 /// A client may send a name of any length; the pointer to it is cut after this many characters.
@@ -70,21 +70,19 @@ impl Fields {
     }
 
     /// A field that is an object with fields of its own, and must be there.
-    pub(crate) fn inside<T: FromFields>(&mut self, name: &str) -> T {
-        self.required(name).within(name).unwrap_or_else(|| {
-            // Nothing is said about the fields of what is not there.
-            T::read(&mut Self::new(Map::new(), T::KNOWN))
-        })
+    pub(crate) fn inside<T: FromFields>(&mut self, name: &str) -> Option<T> {
+        self.required(name).within(name)
     }
 
     /// A field that is an object with fields of its own, if it is there.
     pub(crate) fn within<T: FromFields>(&mut self, name: &str) -> Option<T> {
         let members = self.object(name)?;
         let reader = std::mem::take(&mut self.reader);
-        let mut inner = Self::at(format!("{}/{name}", self.at), members, T::KNOWN, reader);
+        let known = &Layout::of::<T::Shape>().names;
+        let mut inner = Self::at(format!("{}/{name}", self.at), members, known, reader);
         let read = T::read(&mut inner);
         self.reader = inner.reader;
-        Some(read)
+        read
     }
 
     /// A field that is the version of a machine.
@@ -97,11 +95,6 @@ impl Fields {
         let (least, most) = (least.into(), most.into());
         let number = self.take(name, &Shape::Whole { least, most })?.as_u64()?;
         N::try_from(number).ok()
-    }
-
-    /// A field that is a number from 0.
-    pub(crate) fn number(&mut self, name: &str) -> Option<f64> {
-        self.take(name, &Shape::Number { least: 0 })?.as_f64()
     }
 
     /// A field that is a duration: milliseconds from `least`, or a text such as `30s`.
@@ -147,12 +140,11 @@ impl Fields {
         serde_json::from_value(value).unwrap_or_default()
     }
 
-    /// A field that is an object of texts.
-    pub(crate) fn text_map(&mut self, name: &str) -> BTreeMap<String, String> {
-        let value = self
-            .take(name, &Shape::Members(Names::Any, &Shape::Text))
-            .unwrap_or_default();
-        serde_json::from_value(value).unwrap_or_default()
+    /// All fields that there are.
+    pub(crate) fn given(&mut self) -> Map<String, Value> {
+        let mut members = std::mem::take(&mut self.members);
+        members.retain(|_, value| !value.is_null());
+        members
     }
 
     /// Notes something wrong at a place among the members.
@@ -161,12 +153,29 @@ impl Fields {
         self.reader.refuse(&Place::unwritten(pointer), detail, "");
     }
 
-    /// Whether nothing was wrong.
-    pub(super) fn finish(self) -> Result<(), Problem> {
+    /// Drops a field that does not have its shape, with a note of it, and one that is null.
+    pub(super) fn check(&mut self, name: &str, shape: &Shape) {
+        if let Some(value) = self.take(name, shape) {
+            self.members.insert(name.to_owned(), value);
+        }
+    }
+
+    /// All fields as a value, once each was checked and nothing was wrong.
+    pub(super) fn decode<T: DeserializeOwned>(&mut self) -> Option<T> {
+        if self.reader.findings.errors() > 0 {
+            return None;
+        }
+        let members = std::mem::take(&mut self.members);
+        let decoded = serde_json::from_value(members.into());
+        decoded.map_err(|error| self.refuse("", &error.to_string())).ok()
+    }
+
+    /// What was read, if nothing was wrong.
+    pub(super) fn finish<T>(self, read: Option<T>) -> Result<T, Problem> {
         let findings = self.reader.findings.in_order();
         let errors: Vec<FieldError> = findings.into_iter().map(error).collect();
         let Some(FieldError { pointer, detail }) = errors.first() else {
-            return Ok(());
+            return read.ok_or_else(|| Problem::new(Code::InternalError, "the body was refused without a reason"));
         };
         let detail = format!("`{pointer}`: {detail}");
         Err(Problem::new(Code::BodyInvalid, detail).with_errors(errors))

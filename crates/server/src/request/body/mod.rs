@@ -3,6 +3,7 @@
 mod collect;
 mod fields;
 mod media;
+mod schema;
 
 #[cfg(test)]
 mod tests;
@@ -13,11 +14,13 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value};
 use sprag_core::document::json::{self, parse_bounded};
 use sprag_core::document::source::{Format, Limits};
-use sprag_wire as wire;
+
+pub(crate) use sprag_wire::Nothing as NoFields;
 
 pub(crate) use self::collect::collect;
 pub(crate) use self::fields::Fields;
 use self::media::Media;
+use self::schema::Layout;
 use crate::app::App;
 use crate::problem::shown::shown;
 use crate::problem::{Code, Problem};
@@ -29,16 +32,16 @@ pub(crate) async fn whole(body: axum::body::Body) -> Bytes {
 
 /// What a route reads from a JSON body.
 pub(crate) trait FromFields: Sized {
-    /// How the document describes them.
-    type Shape: JsonSchema;
+    /// The type that describes them: its schema names the fields there may be.
+    type Shape: JsonSchema + 'static;
 
-    /// The fields there may be.
-    const KNOWN: &'static [&'static str];
     /// What a request without a body means.
-    const EMPTY: Empty;
+    fn empty() -> Empty {
+        Layout::of::<Self::Shape>().empty()
+    }
 
     /// Reads them. What is wrong is noted in `fields`, so the value counts only when nothing was.
-    fn read(fields: &mut Fields) -> Self;
+    fn read(fields: &mut Fields) -> Option<Self>;
 }
 
 /// What a request without a body means.
@@ -59,7 +62,7 @@ impl<T: FromFields> FromRequest<App> for Body<T> {
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         if body.is_end_stream() {
-            return match T::EMPTY {
+            return match T::empty() {
                 Empty::Object => decode(Map::new()).map(Self),
                 Empty::Refused => Err(missing()),
             };
@@ -132,20 +135,6 @@ impl FromRequest<App> for Definition {
     }
 }
 
-/// A body without fields.
-pub(crate) struct NoFields;
-
-impl FromFields for NoFields {
-    type Shape = wire::Nothing;
-
-    const KNOWN: &'static [&'static str] = &[];
-    const EMPTY: Empty = Empty::Object;
-
-    fn read(_fields: &mut Fields) -> Self {
-        Self
-    }
-}
-
 fn missing() -> Problem {
     Problem::new(Code::BodyUnreadable, "the request has no body; send one")
 }
@@ -185,7 +174,7 @@ fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Problem> {
 }
 
 fn decode<T: FromFields>(members: Map<String, Value>) -> Result<T, Problem> {
-    let mut fields = Fields::new(members, T::KNOWN);
+    let mut fields = Fields::new(members, &Layout::of::<T::Shape>().names);
     let read = T::read(&mut fields);
-    fields.finish().map(|()| read)
+    fields.finish(read)
 }

@@ -1,34 +1,29 @@
 //! Bodies: what is read, and what is refused with its place.
 
+use std::collections::BTreeMap;
+
 use axum::http::{HeaderMap, HeaderValue, header};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
 use crate::problem::Problem;
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 struct Sample {
     machine: String,
+    #[schemars(range(min = 1))]
     version: Option<u32>,
+    #[serde(default)]
     tags: Vec<String>,
-    states: std::collections::BTreeMap<String, String>,
+    #[serde(default)]
+    states: BTreeMap<String, String>,
+    #[schemars(length(min = 1, max = 5))]
+    note: Option<String>,
+    lasts: Option<sprag_wire::Time>,
 }
 
-impl FromFields for Sample {
-    type Shape = sprag_wire::Nothing;
-
-    const KNOWN: &'static [&'static str] = &["machine", "version", "tags", "states"];
-    const EMPTY: Empty = Empty::Refused;
-
-    fn read(fields: &mut Fields) -> Self {
-        Self {
-            machine: fields.required_text("machine"),
-            version: fields.version("version"),
-            tags: fields.texts("tags"),
-            states: fields.text_map("states"),
-        }
-    }
-}
+impl sprag_wire::Body for Sample {}
 
 fn read(body: &Value) -> Result<Sample, Problem> {
     decode(object(body.to_string().as_bytes(), &Limits::body(10_000))?)
@@ -78,6 +73,29 @@ fn a_version_is_a_whole_number_from_one() {
         assert!(read(&json!({"machine": "m", "version": version})).is_err(), "{version}");
     }
     assert_eq!(read(&json!({"machine": "m", "version": 1})).unwrap().version, Some(1));
+}
+
+#[test]
+fn the_limits_of_the_type_are_those_of_the_body() {
+    let fits = |field: &str, value: Value| read(&json!({"machine": "m", field: value})).is_ok();
+    for note in ["a", "größe", "a b"] {
+        assert!(fits("note", json!(note)), "{note}");
+    }
+    for note in ["", "  ", "longer"] {
+        assert!(!fits("note", json!(note)), "{note}");
+    }
+    assert!(fits("lasts", json!("30s")) && fits("lasts", json!(5)));
+    assert!(!fits("lasts", json!("soon")) && !fits("lasts", json!(-1)));
+    assert!(
+        refused(&json!({"machine": "m", "note": "longer"}))
+            .contains("`note` has 6 characters; write text of 1 to 5 characters")
+    );
+}
+
+#[test]
+fn what_must_be_there_decides_whether_a_body_must() {
+    assert_eq!(Sample::empty(), Empty::Refused);
+    assert_eq!(NoFields::empty(), Empty::Object);
 }
 
 #[test]
