@@ -24,6 +24,7 @@ use crate::metrics::{CensusTaker, HttpMetrics};
 use crate::nodes::NodeClient;
 use crate::nodes::forward::Forwarder;
 use crate::problem::{Code, Problem};
+use crate::series::Ring;
 use crate::streams::Streams;
 
 /// Pieces of long work at once. Store reads share the threads, and always find one.
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     /// Whom this server supervises.
     pub(crate) workers: Cell,
     pub(crate) forwarder: Forwarder,
+    /// Figures of the last day.
+    pub(crate) series: Ring,
     /// Who is let in.
     pub(crate) gate: Gate,
     /// Who was not, in this minute.
@@ -93,6 +96,7 @@ impl App {
             census: CensusTaker::default(),
             workers: Cell::default(),
             forwarder: Forwarder::new(settings.nodes.clone()),
+            series: Ring::default(),
             gate: Gate::new(settings.auth.clone(), settings.oidc.clone()),
             refusals: Refusals::default(),
             admission: Admission::default(),

@@ -9,8 +9,8 @@ use axum::response::Response;
 use crate::app::App;
 use crate::handlers::workers::handlers as workers;
 use crate::handlers::{
-    actions, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, machines, messages, metrics,
-    operations, pages, runners, simulate, streams, switches, system, tokens, workflows,
+    actions, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, lookup, machines, messages,
+    metrics, operations, overview, pages, runners, series, simulate, streams, switches, system, tokens, workflows,
 };
 use crate::listen::observe::observe;
 use crate::openapi::Route;
@@ -43,6 +43,9 @@ pub(crate) fn table() -> Vec<Route> {
         operations::routes(),
         workers::routes(),
         tokens::routes(),
+        lookup::routes(),
+        overview::routes(),
+        series::routes(),
     ]
     .into_iter()
     .flatten()

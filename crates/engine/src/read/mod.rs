@@ -12,7 +12,7 @@ pub(crate) mod divergence;
 pub(crate) mod dry_run;
 mod find;
 pub(crate) mod follow;
-mod groups;
+pub mod groups;
 pub(crate) mod handle;
 pub mod health;
 pub(crate) mod held;

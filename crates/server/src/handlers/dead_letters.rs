@@ -40,6 +40,17 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         at("/v1/dead-letters").get(VIEWER, list).is(list_operation()),
+        at("/v1/dead-letters/groups").get(VIEWER, groups).is(Operation::new(
+            RESOURCE,
+            "groupDeadLetters",
+            "Group dead letters by cause: the groups that grow most first",
+        )
+        .query("machine", text(), "Only of this machine.")
+        .query("actionId", text(), "Only of actions with this `actionId`.")
+        .query("error", text(), "Only with this type of error.")
+        .paged()
+        .answers::<wire::DeadLetterGroups>(200, "The groups, each counted up to 10,000.")
+        .reads()),
         at("/v1/dead-letters/retry")
             .post(OPERATOR, retry_all)
             .is(retry_all_operation()),
@@ -189,6 +200,46 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
         .find_actions(condition, after, page.limit(), rows.writer())
         .await?;
     Ok(page.answer(&rows, found.next, room))
+}
+
+pub(crate) struct GroupsParams {
+    machine: Option<String>,
+    action_id: Option<String>,
+    error: Option<String>,
+    page: Page,
+}
+
+impl FromParams for GroupsParams {
+    const KNOWN: &'static [&'static str] = &["machine", "actionId", "error", "limit", "cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self {
+            machine: params.text("machine"),
+            action_id: params.text("actionId"),
+            error: params.text("error"),
+            page: params.page("dead-letter-groups"),
+        }
+    }
+}
+
+impl GroupsParams {
+    fn means(&self, group: &wire::DeadLetterGroup) -> bool {
+        let error = group.error.as_ref().map(|error| &error.kind);
+        let is = |wanted: &Option<String>, found: Option<&String>| wanted.is_none() || wanted.as_ref() == found;
+        is(&self.machine, Some(&group.machine)) && is(&self.action_id, Some(&group.action_id)) && is(&self.error, error)
+    }
+}
+
+/// `GET /v1/dead-letters/groups`: by cause.
+pub(crate) async fn groups(State(app): State<App>, Query(params): Query<GroupsParams>) -> Answer {
+    let found = app.engine.read().letter_groups().await?;
+    let meant = found.groups.iter().filter(|group| params.means(group));
+    let part = params.page.limited_part(meant.cloned().collect())?;
+    Ok(ok(&wire::DeadLetterGroups {
+        data: part.data,
+        next_cursor: part.next_cursor,
+        more: found.more,
+    }))
 }
 
 /// Before or after an instant that long ago.

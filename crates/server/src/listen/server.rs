@@ -37,6 +37,7 @@ use crate::listen::{Error, Options};
 use crate::metrics::HttpMetrics;
 use crate::nodes::NodeClient;
 use crate::routes;
+use crate::series;
 
 /// Connections beyond those that can be busy at once: when all seats are taken, one is always idle.
 const SPARE_SEATS: usize = 128;
@@ -373,6 +374,7 @@ fn beside(files: Vec<Arc<dyn Look>>, oidc: Option<(Arc<Oidc>, Handle)>, app: Opt
     beside.spawn(tls::watch(files));
     beside.spawn(keep(oidc));
     if let Some(app) = app {
+        beside.spawn(series::keep(app.clone()));
         beside.spawn(refusals::keep(app));
     }
     beside

@@ -7,7 +7,7 @@ pub(crate) mod handlers;
 mod once;
 #[cfg(test)]
 mod tests;
-mod views;
+pub(crate) mod views;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};

@@ -29,6 +29,15 @@ const BY_HAND: &str = "
     viewer      GET     /v1/machines/simulate
     viewer      GET     /v1/machines/diff
     viewer      GET     /v1/machines/{id}
+    viewer      GET     /v1/machines/{id}/versions
+    viewer      GET     /v1/machines/{id}/counts
+    viewer      GET     /v1/overview
+    viewer      GET     /v1/series
+    viewer      GET     /v1/search
+    viewer      GET     /v1/schedules
+    viewer      GET     /v1/timers
+    viewer      GET     /v1/executions/{id}/at/{sequence}
+    viewer      GET     /v1/dead-letters/groups
     viewer      GET     /v1/machines/{id}/diagram
     viewer      GET     /v1/machines/{id}/versions/{version}
     viewer      GET     /v1/executions
