@@ -100,25 +100,39 @@ impl Authority {
 
     /// The TLS of a client that trusts this authority, and shows a certificate if it has one.
     pub fn client(&self, shows: Option<&Certified>) -> Arc<ClientConfig> {
-        let mut roots = RootCertStore::empty();
-        for certificate in chain(&self.file()) {
-            roots.add(certificate).unwrap_or_else(|error| panic!("{error}"));
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let builder = builder.map(|builder| builder.with_root_certificates(roots));
-        let config = builder.and_then(|builder| match shows {
-            None => Ok(builder.with_no_client_auth()),
-            Some(certified) => {
-                let key = PrivateKeyDer::from_pem_file(&certified.key);
-                builder.with_client_auth_cert(
-                    chain(&certified.certificate),
-                    key.unwrap_or_else(|error| panic!("{error}")),
-                )
-            }
-        });
-        Arc::new(config.unwrap_or_else(|error| panic!("{error}")))
+        client_trusting(&self.file(), shows)
     }
+}
+
+/// Writes the certificates of these authorities into one file, in the place of what it had.
+pub fn write_authorities(file: &Path, authorities: &[&Authority]) {
+    let read = |authority: &&Authority| std::fs::read(authority.file()).unwrap_or_else(|error| panic!("{error}"));
+    let all: Vec<u8> = authorities.iter().flat_map(read).collect();
+    let new = file.with_extension("new");
+    let done = std::fs::write(&new, all).and_then(|()| std::fs::rename(&new, file));
+    done.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+}
+
+/// The TLS of a client that trusts the authorities in a file, and shows a certificate if it has one.
+pub fn client_trusting(ca: &Path, shows: Option<&Certified>) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    for certificate in chain(ca) {
+        roots.add(certificate).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map(|builder| builder.with_root_certificates(roots));
+    let config = builder.and_then(|builder| match shows {
+        None => Ok(builder.with_no_client_auth()),
+        Some(certified) => {
+            let key = PrivateKeyDer::from_pem_file(&certified.key);
+            builder.with_client_auth_cert(
+                chain(&certified.certificate),
+                key.unwrap_or_else(|error| panic!("{error}")),
+            )
+        }
+    });
+    Arc::new(config.unwrap_or_else(|error| panic!("{error}")))
 }
 
 fn chain(file: &Path) -> Vec<CertificateDer<'static>> {

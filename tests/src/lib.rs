@@ -25,7 +25,7 @@ mod supervised;
 pub mod wait;
 
 pub use accounts::Accounts;
-pub use certificates::{Authority, Certified, Valid, certificate_at};
+pub use certificates::{Authority, Certified, Valid, certificate_at, client_trusting, write_authorities};
 pub use chain::Chain;
 pub use client::{Answer, Client};
 pub use crowd::Crowd;

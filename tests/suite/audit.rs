@@ -3,10 +3,12 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sprag_tests::{Client, Postgres, Product, binary, store, wait};
+use sprag_tests::{Client, Postgres, Product, Reply, Site, binary, store, wait};
 
 const GUARD: Duration = Duration::from_mins(1);
 /// Decisions of a scenario, the machine included.
@@ -132,6 +134,74 @@ fn a_changed_a_dropped_and_a_cut_off_entry_are_each_found_in_a_copied_file() {
             "{name}"
         );
     }
+}
+
+/// A server that sends the heads to a site every 50 ms.
+fn sending(folder: &Path, site: &Site) -> Product {
+    let config = folder.join("sprag.toml");
+    let text = format!(
+        "[audit.heads]\nevery = \"50ms\"\naction = {{ type = \"webhook\", config = {{ url = \"{}\" }}, retryPolicy = {{ maxAttempts = \
+         500, backoffStrategy = \"fixed\", baseDelay = 20, maxDelay = 20 }} }}\n",
+        site.url("/heads")
+    );
+    std::fs::write(&config, text).unwrap();
+    let allow = [("SPRAG_OUTBOUND_ALLOW", "127.0.0.0/8")];
+    Product::start_with(&folder.join("sprag.db"), &config, &allow).unwrap()
+}
+
+#[test]
+fn heads_leave_the_machine_by_an_action_that_survives_a_kill_and_show_a_chain_that_was_cut_off() {
+    if !store::is_file("its tables are changed by SQL") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let works = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&works);
+    let site = Site::start(move |_| {
+        let status = if seen.load(Ordering::SeqCst) { 200 } else { 503 };
+        Reply::json(status, &json!({}))
+    });
+    let product = sending(folder.path(), &site);
+    decide(&product);
+    wait::until("attempts at a receiver that is away", GUARD, || {
+        (site.visits().len() > 5).then_some(())
+    });
+    let list = "/v1/executions?filter=machine%20%3D%20%22audit_heads%22";
+    let sent = product.client().get(list).unwrap().body["data"].clone();
+    assert_eq!(
+        sent.as_array().unwrap().len(),
+        1,
+        "later heads wait for earlier ones: {sent:#}"
+    );
+    product.kill();
+    works.store(true, Ordering::SeqCst);
+    let before = site.visits().len();
+    let product = sending(folder.path(), &site);
+    let heads = folder.path().join("heads.jsonl");
+    wait::until("the newest head", GUARD, || {
+        let received = site.visits().split_off(before);
+        let lines: Vec<String> = received.iter().map(|visit| visit.text() + "\n").collect();
+        std::fs::write(&heads, lines.concat()).unwrap();
+        let sequence = exported(&heads).first().and_then(|head| head["sequence"].as_u64());
+        (sequence == Some(DECISIONS)).then_some(())
+    });
+    let entries = product.client().get("/v1/audit?limit=1000").unwrap().body["data"].clone();
+    assert_eq!(
+        entries.as_array().unwrap().len() as u64,
+        DECISIONS,
+        "sending is no decision: {entries:#}"
+    );
+    product.terminate(GUARD);
+    let file = folder.path().join("sprag.db");
+    let check = || verify(&["--store", text(&file), "--heads", text(&heads)]);
+    check().unwrap();
+    let cut = "DELETE FROM audit WHERE sequence = 9";
+    rusqlite::Connection::open(&file).unwrap().execute_batch(cut).unwrap();
+    let found = check().unwrap_err();
+    assert!(
+        found.contains("entry 9 of shard 0 was exported and is not there"),
+        "{found}"
+    );
 }
 
 #[test]

@@ -32,8 +32,12 @@ fn up(folder: &Path, shows: &Certified, more: &[(&str, &str)]) -> Product {
 
 /// `sprag system` against a server by https, with these options.
 fn system(server: SocketAddr, options: &[&str]) -> Output {
+    system_at("https", server, options)
+}
+
+fn system_at(scheme: &str, server: SocketAddr, options: &[&str]) -> Output {
     Command::new(binary("sprag"))
-        .args(["system", "--no-retry", "--server", &format!("https://{server}")])
+        .args(["system", "--no-retry", "--server", &format!("{scheme}://{server}")])
         .args(options)
         .output()
         .unwrap()
@@ -119,14 +123,17 @@ fn both_sides_check_certificates_and_say_what_is_wrong() {
     let good = as_client(&alex);
     assert!(good.status.success(), "{good:?}");
     for (refused, says) in [
-        (system(product.address(), &["--ca", path(&ca)]), "CertificateRequired"),
+        (
+            system(product.address(), &["--ca", path(&ca)]),
+            "show one with --client-cert FILE",
+        ),
         (as_client(&stranger), "UnknownCA"),
         (as_client(&late), "CertificateExpired"),
         (
             system(product.address(), &["--ca", path(&other.file())]),
-            "UnknownIssuer",
+            "name the certificate of the authority with --ca FILE",
         ),
-        (system(product.address(), &[]), "UnknownIssuer"),
+        (system(product.address(), &[]), "error[server-untrusted]"),
         (
             system(product.address(), &["--client-cert", "x"]),
             "give both --client-cert and --client-key",
@@ -140,6 +147,9 @@ fn both_sides_check_certificates_and_say_what_is_wrong() {
     let plain = product.client().get("/healthz").unwrap();
     assert_eq!(plain.status, 400);
     assert!(plain.body.as_str().unwrap().contains("https://"), "{plain:?}");
+    let told = system_at("http", product.address(), &[]);
+    let https = format!("write https://{}", product.address());
+    assert!(text(&told.stderr).contains(&https), "{told:?}");
     drop(product);
 
     let product = up(folder.path(), &late, &[]);
@@ -151,6 +161,11 @@ fn both_sides_check_certificates_and_say_what_is_wrong() {
         system(product.address(), &["--ca", path(&ca)]).status.success(),
         "nobody is asked for a certificate"
     );
+    drop(product);
+    let product = Product::start(&folder.path().join("plain.db"), &[]);
+    let told = system(product.address(), &["--ca", path(&ca)]);
+    let http = format!("write http://{}", product.address());
+    assert!(text(&told.stderr).contains(&http), "{told:?}");
 }
 
 /// Requests under way, and what became of them.

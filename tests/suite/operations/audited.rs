@@ -9,7 +9,7 @@ use super::{GUARD, Office, one};
 
 impl Office {
     /// The entries with a verb, oldest first: target, principal, reason and what it led to.
-    fn entries(&self, verb: &str) -> Vec<Value> {
+    pub(super) fn entries(&self, verb: &str) -> Vec<Value> {
         let page = self.get(&format!("/v1/audit?filter=verb%20%3D%20%22{verb}%22"));
         let oldest = page["data"].as_array().unwrap().iter().rev();
         oldest
@@ -18,7 +18,7 @@ impl Office {
     }
 
     /// A command against the server, for the administrator.
-    fn sprag(&self, arguments: &[&str]) -> Output {
+    pub(super) fn sprag(&self, arguments: &[&str]) -> Output {
         let address = self.product.as_ref().unwrap().address();
         Command::new(binary("sprag"))
             .args(arguments)

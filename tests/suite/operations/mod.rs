@@ -4,6 +4,8 @@ mod audited;
 mod crashes;
 mod decisions;
 mod follow_ups;
+mod printed;
+mod restored;
 mod runs;
 mod seed_defects;
 mod statuses;

@@ -334,7 +334,7 @@ impl Request<'_> {
                 answer: Answer { status, document },
                 after: after.map(Duration::from_secs),
             }),
-            Err(_) => Err(problem::not_sprag(&client.base, status)),
+            Err(_) => Err(problem::not_json(&client.base, status, &body)),
         }
     }
 }

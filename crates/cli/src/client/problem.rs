@@ -1,6 +1,6 @@
 //! What a server says when it refuses, and what is said for one that does not answer.
 
-use std::error::Error as _;
+use std::error::Error;
 
 use reqwest::Url;
 use serde_json::Value;
@@ -67,14 +67,20 @@ pub(super) fn not_sprag(base: &Url, status: u16) -> Failure {
     .note("name the server with --server or SPRAG_SERVER")
 }
 
-/// Nothing answered.
+/// Something answered, and not with JSON. A server that speaks TLS says so to a caller that does not.
+pub(super) fn not_json(base: &Url, status: u16, body: &[u8]) -> Failure {
+    let says_https = String::from_utf8_lossy(body).to_ascii_lowercase().contains("https");
+    if base.scheme() == "http" && status == 400 && says_https {
+        return Failure::new(format!("the server at {} speaks TLS", shown(base)))
+            .code("server-untrusted")
+            .note(format!("write {}", with_scheme(base, "https")));
+    }
+    not_sprag(base, status)
+}
+
+/// Nothing answered, or nothing that can be trusted.
 pub(super) fn unreachable(client: &Client, error: &reqwest::Error) -> Failure {
     let Client { base, start, .. } = client;
-    let mut reason = error.source();
-    while let Some(inner) = reason.and_then(|reason| reason.source()) {
-        reason = Some(inner);
-    }
-    let reason = reason.map_or_else(|| error.to_string(), ToString::to_string);
     if error.is_timeout() && !error.is_connect() {
         return Failure::new(format!(
             "{} did not answer in time; check its log, then run the command again",
@@ -82,11 +88,68 @@ pub(super) fn unreachable(client: &Client, error: &reqwest::Error) -> Failure {
         ))
         .code("server-timeout");
     }
+    if let Some(fault) = tls_fault(error) {
+        return untrusted(base, fault);
+    }
+    let reason = causes(error)
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string);
     Failure::new(format!("no Sprag server answers at {}: {reason}", shown(base)))
         .code("server-unreachable")
         .note(format!(
             "start one with {start}, or name another with --server or SPRAG_SERVER"
         ))
+}
+
+/// The causes of an error, the deepest last.
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&cause| cause.source())
+}
+
+/// Why no encrypted connection was made, if that is the cause. An error of the system hides what it wraps from its sources.
+fn tls_fault<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    if let Some(fault) = error.downcast_ref() {
+        return Some(fault);
+    }
+    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    let wrapped = wrapped.and_then(|inner| tls_fault(inner));
+    wrapped.or_else(|| tls_fault(error.source()?))
+}
+
+/// A server answered, and TLS with it failed.
+fn untrusted(base: &Url, fault: &rustls::Error) -> Failure {
+    use rustls::{AlertDescription as Alert, CertificateError, Error as Fault, InvalidMessage};
+    let at = shown(base);
+    let (detail, remedy) = match fault {
+        Fault::InvalidCertificate(CertificateError::UnknownIssuer) => (
+            format!("the certificate of {at} is from an authority that this machine does not trust"),
+            "name the certificate of the authority with --ca FILE or SPRAG_CA".to_owned(),
+        ),
+        Fault::InvalidCertificate(reason) => (
+            format!("the certificate of {at} cannot be used: {reason}"),
+            "name the server with --server by a name in its certificate, or replace the certificate".to_owned(),
+        ),
+        Fault::InvalidMessage(InvalidMessage::InvalidContentType) => (
+            format!("the server at {at} does not speak TLS"),
+            format!("write {}", with_scheme(base, "http")),
+        ),
+        Fault::AlertReceived(Alert::CertificateRequired | Alert::UnknownCA | Alert::BadCertificate) => (
+            format!("the server at {at} refuses the certificate of this command, or asks for one: {fault}"),
+            "show one with --client-cert FILE and --client-key FILE".to_owned(),
+        ),
+        other => (
+            format!("no TLS connection to {at}: {other}"),
+            "check --ca, --client-cert and --client-key, and the log of the server".to_owned(),
+        ),
+    };
+    Failure::new(detail).code("server-untrusted").note(remedy)
+}
+
+/// The address with another scheme.
+fn with_scheme(base: &Url, scheme: &str) -> String {
+    let address = shown(base);
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    format!("{scheme}://{rest}")
 }
 
 /// The address as people write it.

@@ -73,9 +73,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let report = match file {
         Some(file) => {
             let existing = if *force { Existing::Replace } else { Existing::Refuse };
-            restored_from(file, &settings.store, existing)?
+            restored_from(file, &settings, existing)?
         }
-        None => marked(&settings.store)?,
+        None => marked(&settings)?,
     };
     let mut document = serde_json::to_value(&report)?;
     document["store"] = json!(settings.store.to_string());
@@ -93,7 +93,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
 }
 
 /// Puts the backup in the place of the store.
-fn restored_from(file: &Path, store: &StoreAddress, existing: Existing) -> anyhow::Result<RestoreReport> {
+fn restored_from(file: &Path, settings: &Settings, existing: Existing) -> anyhow::Result<RestoreReport> {
+    let store = &settings.store;
     let path = store.file().ok_or_else(|| not_a_file(store))?;
     let restored = restore(&Restore {
         from: file,
@@ -102,7 +103,7 @@ fn restored_from(file: &Path, store: &StoreAddress, existing: Existing) -> anyho
     });
     let mut restoring = restored.map_err(|error| not_restored(&error))?;
     let report = match restoring.lane() {
-        Some(lane) => held(lane, 1)?,
+        Some(lane) => held(lane, 1, settings)?,
         None => return Err(Failure::new("the copy of the backup no longer exists; run the command again").into()),
     };
     restoring.finish().map_err(|error| not_restored(&error))?;
@@ -110,16 +111,17 @@ fn restored_from(file: &Path, store: &StoreAddress, existing: Existing) -> anyho
 }
 
 /// Holds a store that is in its place already.
-fn marked(address: &StoreAddress) -> anyhow::Result<RestoreReport> {
+fn marked(settings: &Settings) -> anyhow::Result<RestoreReport> {
+    let address = &settings.store;
     if let Some(path) = address.file().filter(|path| !path.exists()) {
         let detail = format!("there is no database at `{}`; check the file name", path.display());
         return Err(Failure::invalid(detail).code("backup-missing").into());
     }
     let mut opened = store::open(address, postgres::SHARDS)?;
-    held(&mut *opened.lane, opened.shards)
+    held(&mut *opened.lane, opened.shards, settings)
 }
 
-fn held(lane: &mut dyn LaneStore, shards: u32) -> anyhow::Result<RestoreReport> {
+fn held(lane: &mut dyn LaneStore, shards: u32, settings: &Settings) -> anyhow::Result<RestoreReport> {
     let entropy = getrandom::u64().map_err(|error| Failure::new(format!("no entropy: {error}")))?;
     let now = System::start(Timestamp::default()).now();
     Ok(restored::hold(
@@ -129,6 +131,7 @@ fn held(lane: &mut dyn LaneStore, shards: u32) -> anyhow::Result<RestoreReport> 
             entropy,
             by: WHO,
             shards,
+            approval: &settings.engine.approval,
         },
     )?)
 }

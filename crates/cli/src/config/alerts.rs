@@ -103,17 +103,23 @@ impl Entry {
             detail,
             remedy,
         } = problem;
-        let mut parts = pointer.splitn(3, '/').skip(1);
-        let key = parts.next().unwrap_or_default();
-        let inside = parts
-            .next()
-            .map(|inside| format!("`{key}.{}`: ", inside.replace('/', ".")));
+        let key = pointer.split('/').nth(1).unwrap_or_default();
         Problem {
             place: self.at(key),
             code: "wrong-value",
-            detail: format!("{}{detail}", inside.unwrap_or_default()),
+            detail: inside(&pointer, &detail),
             remedy,
         }
+    }
+}
+
+/// What is wrong, with the path below a key where it is.
+pub(super) fn inside(pointer: &str, detail: &str) -> String {
+    let path = pointer.trim_start_matches('/').replace('/', ".");
+    if path.contains('.') {
+        format!("`{path}`: {detail}")
+    } else {
+        detail.to_owned()
     }
 }
 
@@ -205,7 +211,7 @@ impl File<'_> {
     }
 }
 
-fn example(key: &str) -> &'static str {
+pub(super) fn example(key: &str) -> &'static str {
     match key {
         "name" => "\"pager\"",
         "when" => "'tag = \"critical\"'",

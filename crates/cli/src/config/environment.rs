@@ -92,10 +92,12 @@ fn parse(key: &Key, text: &str) -> Result<Value, (String, String)> {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             Ok(items.map(Value::from).collect())
         }
-        Shape::Open => Err((
-            format!("`{}.{}` is a table", key.section, key.name),
-            "write it into the configuration file".to_owned(),
-        )),
+        Shape::Open => serde_json::from_str(text).map_err(|error| {
+            (
+                format!("its value is not JSON: {error}"),
+                "write a JSON object, or write the table into the configuration file".to_owned(),
+            )
+        }),
         Shape::Whole { least, most } => text.trim().parse::<u64>().map(|number| json!(number)).map_err(|_| {
             (
                 format!("`{text}` is not a whole number"),

@@ -2,6 +2,8 @@
 
 use sprag_core::document::Shape::{self, Flag, List, Open, Text, Whole, Word};
 
+use super::alerts;
+
 /// One key.
 #[derive(Debug)]
 pub(super) struct Key {
@@ -175,7 +177,10 @@ pub(super) static KEYS: &[Key] = keys! {
     "audit.heads" {
         "file" or "SPRAG_AUDIT_HEADS_FILE": Text, None
             => "A file to which Sprag appends the heads of the audit, best on another machine. `sprag audit verify",
-               "--heads` reads it. Default: no export.";
+               "--heads` reads it. Default: no file.";
+        "action" or "SPRAG_AUDIT_HEADS_ACTION": Open, None
+            => "An action definition that sends the heads away, as in [[alerts]]. Its templates can use `variables.heads`.",
+               "A webhook without a payload sends all of it. Default: none.";
         "every" or "SPRAG_AUDIT_HEADS_EVERY": Text, Some("\"10m\"")
             => "How often Sprag looks for new entries to export.";
     }
@@ -297,7 +302,7 @@ pub(super) fn example(key: &Key) -> String {
     match key.shape {
         Whole { least, .. } => least.to_string(),
         List(_) => "[]".to_owned(),
-        Open => "{}".to_owned(),
+        Open => alerts::example(key.name).to_owned(),
         _ => "\"\"".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sprag_core::document::json::{digest, hex};
 use sprag_core::document::source::{Spot, shown};
 use sprag_core::document::{Reader, Shape, Stage};
@@ -111,6 +111,11 @@ impl Layers {
     pub(super) fn texts(&self, section: &'static str, name: &'static str) -> Option<Vec<String>> {
         let (value, _) = self.get(section, name)?;
         Some(file::texts(value))
+    }
+
+    /// A table, if it was set.
+    pub(super) fn table(&self, section: &'static str, name: &'static str) -> Option<&Map<String, Value>> {
+        self.get(section, name)?.0.as_object()
     }
 
     /// Yes or no, if it was set.

@@ -4,7 +4,6 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use sprag_core::action::Rate;
 use sprag_core::clock::Manual;
@@ -29,11 +28,11 @@ use super::alerts;
 use super::approval;
 use super::environment::Environment;
 use super::file;
+use super::heads;
 use super::keys;
 use super::layers::{self, Invalid, Layers, Place, Problem};
 use super::providers;
 use crate::commands::Known;
-use crate::commands::up::heads::Export;
 use crate::input;
 use crate::telemetry::Endpoint;
 
@@ -139,8 +138,8 @@ pub(crate) struct Settings {
     pub(crate) engine: sprag_engine::Options,
     /// What happens when actions that matter die; checked once there are runners.
     pub(crate) alerts: Vec<alerts::Entry>,
-    /// Where the heads of the audit go.
-    pub(crate) heads: Option<Export>,
+    /// Where the heads of the audit go; checked once there are runners.
+    pub(crate) heads: Option<heads::Entry>,
     /// Where traces go, and what the server is called there.
     pub(crate) telemetry: Option<(Endpoint, String)>,
     /// The digest of the configuration, for the audit.
@@ -283,14 +282,17 @@ impl Check<'_> {
         }
     }
 
-    /// Notes what is wrong with alerts too, as far as that can be said of a configuration that cannot be used: runners that
+    /// Notes what is wrong with alerts and the action of the heads too, as far as that can be said of a configuration that cannot be used: runners that
     /// cannot be made as they are configured are made as they would be by default.
     fn alerts(&mut self, settings: &Settings) {
         let clock = || Arc::new(Manual::default());
         let registry = Registry::standard(&settings.runners, clock(), Arc::default())
             .or_else(|_| Registry::standard(&sprag_runners::Options::default(), clock(), Arc::default()));
         let Ok(registry) = registry else { return };
-        if let Err(Invalid { problems }) = alerts::compile(&settings.alerts, &Known(registry)) {
+        let known = Known(registry);
+        let alerts = alerts::compile(&settings.alerts, &known).err();
+        let heads = settings.heads.as_ref().and_then(|entry| entry.compile(&known).err());
+        for Invalid { problems } in alerts.into_iter().chain(heads) {
             self.problems.extend(problems);
         }
     }
@@ -398,13 +400,9 @@ impl Check<'_> {
     }
 
     /// Where the heads of the audit go, and how often.
-    fn heads(&mut self) -> Option<Export> {
-        let every = self.value("audit.heads", "every", every_of, || HEADS_EVERY);
-        let file = self.layers.text("audit.heads", "file")?;
-        Some(Export {
-            every,
-            file: PathBuf::from(file),
-        })
+    fn heads(&mut self) -> Option<heads::Entry> {
+        let every = self.value("audit.heads", "every", heads::every, || heads::EVERY);
+        heads::Entry::read(self.layers, every)
     }
 
     /// The verbs that must have a reason.
@@ -528,18 +526,6 @@ fn secrets_of(layers: &Layers) -> secrets::Options {
             token: vault("token"),
             namespace: vault("namespace"),
         },
-    }
-}
-
-/// How often the heads of the audit are exported, unless the configuration says it.
-const HEADS_EVERY: Duration = Duration::from_mins(10);
-
-fn every_of(text: &str) -> Result<Duration, Wrong> {
-    let parsed = Millis::parse(text).map_err(|problem| problem.to_string());
-    match parsed {
-        Ok(every) if every.get() > 0 => Ok(Duration::from_millis(every.get())),
-        Ok(_) => Err((format!("`{text}` is no time"), "write it as in \"10m\"".to_owned())),
-        Err(problem) => Err((problem, "write it as in \"10m\"".to_owned())),
     }
 }
 

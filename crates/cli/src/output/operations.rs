@@ -1,6 +1,6 @@
-//! The catalog, workflows and plans as text.
+//! The catalog and workflows as text.
 
-use sprag_wire::{CatalogEntry, Page, PlanDifference, Waiting, Workflow, WorkflowPlan, WorkflowStep};
+use sprag_wire::{CatalogEntry, Page, Waiting, Workflow, WorkflowStep};
 
 use super::table::Table;
 use super::views::{dash, instant, list};
@@ -141,21 +141,4 @@ fn steps_back(steps: &mut Table, step: &WorkflowStep) {
             String::new(),
         ]);
     }
-}
-
-/// The exact plan, and what differs from the last run.
-pub(crate) fn plan(plan: &WorkflowPlan) -> String {
-    let exact = format!("plan:\n{:#}\n", plan.plan);
-    let Some(last) = plan.last_run else {
-        return format!("{exact}\nno earlier run of this name\n");
-    };
-    if plan.changes.is_empty() {
-        return format!("{exact}\nthe same as the last run, {last}\n");
-    }
-    let changes: String = plan.changes.iter().map(change).collect();
-    format!("{exact}\ndifferent from the last run, {last}:\n{changes}")
-}
-
-fn change(PlanDifference { path, before, after }: &PlanDifference) -> String {
-    format!("  {path}: {before} -> {after}\n")
 }

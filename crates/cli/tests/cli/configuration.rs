@@ -98,3 +98,41 @@ fn what_is_wrong_with_alerts_is_said_with_all_the_rest_in_the_order_of_lines() {
     let places: Vec<&str> = lines.iter().filter_map(|line| line.split(':').nth(1)).collect();
     assert_eq!(places, ["2", "3", "6"], "{ended:?}");
 }
+
+#[test]
+fn the_action_that_sends_the_heads_of_the_audit_is_checked_before_the_server_starts() {
+    let place = Place::new();
+    for (action, says) in [
+        ("{ type = \"webhok\" }", "`webhok`"),
+        (
+            "{ type = \"webhook\", config = { ulr = \"http://x\" } }",
+            "`action.config",
+        ),
+        (
+            "{ type = \"log_message\", config = { message = \"x\" }, requiresApproval = true }",
+            "leave out `requiresApproval`",
+        ),
+        (
+            "{ type = \"log_message\", config = { message = \"x\" }, riskLevel = \"low\" }",
+            "never wait for approval",
+        ),
+        ("\"webhook\"", "`audit.heads.action` must be"),
+    ] {
+        place.write("sprag.toml", &format!("[audit.heads]\naction = {action}\n"));
+        let ended = place.run(&["up", "--check"]).fails(2, "sprag.toml:2:");
+        assert!(ended.stderr.contains(says), "{says}: {ended:?}");
+    }
+    let sends = "{ type = \"log_message\", config = { message = \"{{variables.heads}}\" } }";
+    place.write("sprag.toml", &format!("[audit.heads]\naction = {sends}\n"));
+    place.run(&["up", "--check"]).ok();
+    for (action, says) in [
+        ("webhook", "its value is not JSON"),
+        ("{\"type\": \"webhok\"}", "`webhok`"),
+    ] {
+        let ended = run(place
+            .command(&["up", "--check"])
+            .env("SPRAG_AUDIT_HEADS_ACTION", action));
+        let ended = ended.fails(2, "SPRAG_AUDIT_HEADS_ACTION: error[wrong-value]");
+        assert!(ended.stderr.contains(says), "{says}: {ended:?}");
+    }
+}

@@ -1,5 +1,5 @@
 //! Alerts: what happens when an action that matters becomes a dead letter, when a plan waits for approval, or when a supervisor
-//! cannot help itself.
+//! cannot help itself. The heads of the audit leave the machine in the same way.
 //!
 //! An alert is a machine of its own with one action. Its execution is started by the very decision that makes the action
 //! dead, in the same commit, so it is never lost and never doubled, whatever dies; it is retried, limited and shown like
@@ -28,6 +28,12 @@ pub const ALERTS_MAX: usize = 100;
 const PREFIX: &str = "alert_";
 /// What their action is called.
 const ACTION: &str = "alert";
+/// The machine that sends the heads of the audit.
+pub const HEADS_MACHINE: &str = "audit_heads";
+/// What its action is called.
+const HEADS_ACTION: &str = "heads";
+/// The state of a machine of one action until that has ended.
+pub const RAISED: &str = "raised";
 /// What matters, where an alert does not say.
 pub const CRITICAL: &str = "type = \"blockchain_mint\" OR priority > 90 OR tag = \"critical\"";
 
@@ -39,6 +45,30 @@ pub struct Alert {
     /// Which news of plans that wait for approval.
     approvals: BTreeSet<ApprovalNews>,
     machine: Arc<Machine>,
+    purpose: Purpose,
+}
+
+/// What a machine of one action is for. Its action, its variable and its tag have one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Alert,
+    Heads,
+}
+
+impl Purpose {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Alert => ACTION,
+            Self::Heads => HEADS_ACTION,
+        }
+    }
+
+    const fn description(self) -> &'static str {
+        match self {
+            Self::Alert => "Raised by [[alerts]] of sprag.toml.",
+            Self::Heads => "Sends the heads of the audit, as [audit.heads] of sprag.toml says.",
+        }
+    }
 }
 
 /// What is wrong with an alert: where, as a JSON pointer into it, and what would fix it.
@@ -67,7 +97,13 @@ impl Alert {
             detail: error.to_string(),
             remedy: "fix the filter; docs/filters.md has its grammar".to_owned(),
         });
-        Self::about(name, condition.map(Some), action, runners)
+        Self::about(
+            &alert_machine(name),
+            Purpose::Alert,
+            condition.map(Some),
+            action,
+            runners,
+        )
     }
 
     /// The same for what is no dead letter: the part that observes it raises it with [`Alert::raise`].
@@ -76,17 +112,34 @@ impl Alert {
         action: &Map<String, Value>,
         runners: &dyn ConfigCheck,
     ) -> Result<Self, Vec<AlertProblem>> {
-        Self::about(name, Ok(None), action, runners)
+        Self::about(&alert_machine(name), Purpose::Alert, Ok(None), action, runners)
+    }
+
+    /// What sends the heads of the audit: `action` is an action definition as that of an alert. Its templates see the heads as
+    /// `variables.heads`. An action that waits for a person would hold back what checks that person.
+    pub fn of_heads(action: &Map<String, Value>, runners: &dyn ConfigCheck) -> Result<Self, Vec<AlertProblem>> {
+        let waits = ["requiresApproval", "riskLevel"]
+            .into_iter()
+            .find(|key| action.contains_key(*key));
+        let condition = waits.map_or(Ok(None), |key| {
+            Err(AlertProblem {
+                pointer: format!("/action/{key}"),
+                detail: format!("the heads of the audit never wait for approval, so `{key}` cannot be used"),
+                remedy: format!("leave out `{key}`"),
+            })
+        });
+        Self::about(HEADS_MACHINE, Purpose::Heads, condition, action, runners)
     }
 
     fn about(
-        name: &str,
+        machine: &str,
+        purpose: Purpose,
         condition: Result<Option<Condition>, AlertProblem>,
         action: &Map<String, Value>,
         runners: &dyn ConfigCheck,
     ) -> Result<Self, Vec<AlertProblem>> {
         let mut problems: Vec<AlertProblem> = condition.as_ref().err().cloned().into_iter().collect();
-        let text = definition(name, action).to_string();
+        let text = definition(machine, purpose, action).to_string();
         let options = LoadOptions {
             limits: DefinitionLimits::default(),
             runners,
@@ -98,6 +151,7 @@ impl Alert {
                 condition,
                 approvals: BTreeSet::new(),
                 machine: Arc::new(machine),
+                purpose,
             }),
             _ => Err(problems),
         }
@@ -124,11 +178,12 @@ impl Alert {
 
     /// How it is raised with what there is to say; `about` are words to find it by.
     pub fn raise(&self, payload: Value, about: &[&str]) -> Start {
-        let mut tags = vec!["alert".to_owned()];
+        let word = self.purpose.word().to_owned();
+        let mut tags = vec![word.clone()];
         tags.extend(about.iter().map(|&tag| tag.to_owned()));
         Start {
             machine: self.machine.id.clone(),
-            variables: Map::from_iter([("alert".to_owned(), payload)]),
+            variables: Map::from_iter([(word, payload)]),
             tags,
             ..Start::default()
         }
@@ -230,23 +285,31 @@ fn problem(finding: Finding) -> Option<AlertProblem> {
     })
 }
 
-/// The machine of an alert. One whose action died waits for a person, and is sent when that is retried.
-fn definition(name: &str, action: &Map<String, Value>) -> Value {
+/// The name of the machine of an alert.
+fn alert_machine(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+/// A machine of one action. One whose action died waits for a person, and is sent when that is retried.
+fn definition(machine: &str, purpose: Purpose, action: &Map<String, Value>) -> Value {
+    let word = purpose.word();
     let mut action = action.clone();
     let is_webhook = action.get("type").and_then(Value::as_str) == Some("webhook");
     if let Some(Value::Object(config)) = action.get_mut("config").filter(|_| is_webhook) {
-        config.entry("payload").or_insert_with(|| json!("{{variables.alert}}"));
+        let payload = format!("{{{{variables.{word}}}}}");
+        config.entry("payload").or_insert_with(|| json!(payload));
     }
-    action.insert("actionId".to_owned(), json!(ACTION));
-    action.insert("triggerState".to_owned(), json!("raised"));
+    action.insert("actionId".to_owned(), json!(word));
+    action.insert("triggerState".to_owned(), json!(RAISED));
+    let (done, failed) = (format!("done.{word}"), format!("failed.{word}"));
     json!({
-        "id": format!("{PREFIX}{name}"),
-        "description": "Raised by [[alerts]] of sprag.toml.",
-        "variables": { "alert": null },
-        "initial": "raised",
+        "id": machine,
+        "description": purpose.description(),
+        "variables": { word: null },
+        "initial": RAISED,
         "states": {
-            "raised": { "on": { "done.alert": "sent", "failed.alert": "stuck" } },
-            "stuck": { "on": { "done.alert": "sent" } },
+            RAISED: { "on": { &done: "sent", failed: "stuck" } },
+            "stuck": { "on": { done: "sent" } },
             "sent": { "type": "final" },
         },
         "actions": [action],

@@ -147,6 +147,24 @@ pub(crate) fn let_through(change: &mut ExecutionChange<'_, '_>, plan: WorkflowId
     }
 }
 
+/// The time that actions waited for a decision about their plan does not count for their deadlines.
+pub(crate) fn extend_deadlines(change: &mut ExecutionChange<'_, '_>, plan: &PlanState) {
+    let Some(asked_at) = plan.decided.asked_at else {
+        return;
+    };
+    let waited = change.now().since(asked_at);
+    let waiting = change.state.open().filter(|action| {
+        needs(plan.id, action) && action.status != Status::Running && action.body.deadline_at.is_some()
+    });
+    let waiting: Vec<Action> = waiting.cloned().collect();
+    for mut action in waiting {
+        action.body.deadline_at = action.body.deadline_at.map(|deadline| deadline.plus(waited));
+        let action = Arc::new(action);
+        change.state.actions.insert(action.id, Arc::clone(&action));
+        change.decider.put_action(action);
+    }
+}
+
 /// Nobody decided in time, or nothing began in time: the plan ends, with what runs of it.
 pub(crate) fn expire(change: &mut ExecutionChange<'_, '_>, mut plan: PlanState) {
     if plan.become_status(WorkflowStatus::Expired, change.now()).is_err() {
@@ -266,11 +284,11 @@ fn status_of_action(change: &ExecutionChange<'_, '_>, plan: &PlanState) -> Workf
     }
 }
 
-/// When a step was due that was put off: its time to begin counts from there.
+/// When a step was due that was put off, or that waited for such a step: its time to begin counts from there.
 fn put_off(plan: &PlanState, action: &Action) -> Option<Timestamp> {
     let step = plan.plan.step(&action.action_id)?;
     if plan.is_of_action() {
         return step.scheduled_at;
     }
-    (step.delay.is_some() || step.scheduled_at.is_some()).then_some(action.created_at)
+    plan.plan.is_follow_up(step).then_some(action.created_at)
 }

@@ -239,11 +239,13 @@ impl PlanState {
         self.decided.decisions.verdict(&self.risk(), &around)
     }
 
-    /// What its approvals are about.
+    /// What its approvals are about. A plan that once waited for a person needs that decision under any later policy: a policy
+    /// that asks for less neither runs it unseen nor leaves it without a way on.
     pub(crate) fn risk(&self) -> PlanRisk {
         let risk = PlanRisk::of(&self.plan);
         PlanRisk {
             asked_at: self.decided.asked_at.unwrap_or(risk.asked_at),
+            declared: risk.declared || self.decided.asked_at.is_some(),
             ..risk
         }
     }

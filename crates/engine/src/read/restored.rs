@@ -10,7 +10,7 @@ use sprag_core::document::json::hex;
 use sprag_core::ids::{Mint, Slot, SwitchId};
 use sprag_core::integrity::audit::{Decision, Head, Verb};
 use sprag_core::operation::WorkflowStatus;
-use sprag_core::operation::approval::Refusal;
+use sprag_core::operation::approval::{Policy, Refusal};
 use sprag_core::time::Timestamp;
 use sprag_store::home::CONTROL;
 use sprag_store::records::{Fact, FactKind};
@@ -65,6 +65,8 @@ pub struct Hold<'a> {
     pub by: &'a str,
     /// How many shards the store has.
     pub shards: u32,
+    /// How long people have to decide about plans again.
+    pub approval: &'a Policy,
 }
 
 /// Holds a restored database, before anybody opens it, and lists what may repeat. No token of it counts any more, nor does any
@@ -77,6 +79,7 @@ pub fn hold(store: &mut dyn LaneStore, hold: Hold<'_>) -> Result<RestoreReport, 
         entropy,
         by,
         shards,
+        approval: _,
     } = hold;
     let switch = switch(hold, Mint::new(now, entropy).switch(Slot(0)));
     let (total, effects) = effects(store, shards)?;
@@ -94,7 +97,7 @@ pub fn hold(store: &mut dyn LaneStore, hold: Hold<'_>) -> Result<RestoreReport, 
         Mutation::PutFact(believed(now)),
     ];
     let tokens = revoked(store, now, by)?;
-    let plans = unapproved(store, now, by)?;
+    let plans = unapproved(store, hold)?;
     mutations.push(entry(store, hold, &switch, (tokens.len(), plans.len()))?);
     mutations.extend(tokens.into_iter().chain(plans));
     let mut touched: Vec<ShardId> = mutations.iter().filter_map(|mutation| mutation.home(shards)).collect();
@@ -150,8 +153,9 @@ fn entry(
     Ok(Mutation::InsertAudit(head.link(now, decision.storable())))
 }
 
-/// The plans that are not over and have approvals: those count no more, and what runs waits for new ones.
-fn unapproved(store: &mut dyn LaneReads, now: Timestamp, by: &str) -> Result<Vec<Mutation>, Error> {
+/// The plans that people have a say in and that are not over: approvals count no more, and what runs or waits has the whole time
+/// to decide again, however old the backup is.
+fn unapproved(store: &mut dyn LaneReads, hold: Hold<'_>) -> Result<Vec<Mutation>, Error> {
     let mut changed = Vec::new();
     for status in [
         WorkflowStatus::Pending,
@@ -170,19 +174,9 @@ fn unapproved(store: &mut dyn LaneReads, now: Timestamp, by: &str) -> Result<Vec
                 let mut plan = PlanState::read(row).map_err(|error| Error::Corrupt {
                     detail: error.to_string(),
                 })?;
-                if plan.decided.decisions.given.is_empty() {
-                    continue;
+                if ask_again(&mut plan, hold) {
+                    changed.push(Mutation::PutPlan(plan.row()));
                 }
-                let comment = "restored from a backup";
-                plan.decided.decisions.revoked = Some(Refusal {
-                    by: by.to_owned(),
-                    at: now,
-                    comment: Some(comment.to_owned()),
-                });
-                plan.note("revoked", by, comment, now);
-                // One that failed stays so, until somebody resumes it.
-                let _ = plan.become_status(WorkflowStatus::AwaitingApproval, now);
-                changed.push(Mutation::PutPlan(plan.row()));
             }
             query.page.after = found.next;
             if query.page.after.is_none() {
@@ -191,6 +185,26 @@ fn unapproved(store: &mut dyn LaneReads, now: Timestamp, by: &str) -> Result<Vec
         }
     }
     Ok(changed)
+}
+
+/// Whether the plan changed.
+fn ask_again(plan: &mut PlanState, Hold { now, by, approval, .. }: Hold<'_>) -> bool {
+    let is_approved = !plan.decided.decisions.given.is_empty();
+    if is_approved {
+        let comment = "restored from a backup";
+        plan.decided.decisions.revoked = Some(Refusal {
+            by: by.to_owned(),
+            at: now,
+            comment: Some(comment.to_owned()),
+        });
+        plan.note("revoked", by, comment, now);
+    }
+    let waits = plan.status == WorkflowStatus::AwaitingApproval;
+    // One that failed stays so, until somebody approves and resumes it.
+    if waits || (is_approved && plan.status == WorkflowStatus::InProgress) {
+        plan.ask_for_approval(approval, now);
+    }
+    is_approved || waits
 }
 
 /// No token of the backup counts any more: some were revoked after it was taken.

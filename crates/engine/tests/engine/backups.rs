@@ -1,6 +1,7 @@
 //! A restored store: held before anybody opens it, with what may repeat.
 
 use sprag_core::action::{Outcome, Status};
+use sprag_core::operation::approval::Policy;
 use sprag_core::time::Timestamp;
 use sprag_engine::read::restored::{Hold, backup_mark, hold};
 use sprag_engine::requests::{Matches, SwitchOff};
@@ -41,6 +42,7 @@ fn a_restored_store_lists_what_may_repeat_and_begins_nothing_until_it_is_release
             entropy: 7,
             by: "test",
             shards: 1,
+            approval: &Policy::default(),
         },
     )
     .unwrap();

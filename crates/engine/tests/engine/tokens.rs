@@ -3,6 +3,7 @@
 use sprag_core::access::token::SecretHash;
 use sprag_core::access::{Role, Scopes};
 use sprag_core::ids::TokenId;
+use sprag_core::operation::approval::Policy;
 use sprag_engine::queue::tokens::TOKENS_MAX;
 use sprag_engine::read::restored::{Hold, hold};
 use sprag_engine::requests::{Code, CreateToken, FirstToken, ListTokens, Refusal, RevokeToken, TokenPlan};
@@ -100,6 +101,7 @@ fn a_restore_revokes_every_token() {
             entropy: 7,
             by: "test",
             shards: 1,
+            approval: &Policy::default(),
         },
     )
     .unwrap();

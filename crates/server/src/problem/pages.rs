@@ -141,6 +141,7 @@ pages! {
     "self-approval"
     "server-timeout"
     "server-unreachable"
+    "server-untrusted"
     "service_unavailable"
     "services-invalid"
     "shard-moved"

@@ -189,14 +189,14 @@ impl Model {
         !known.needs_approval() || principals.len() >= quorum
     }
 
-    /// A step begins within the time that its approval holds. One that was put off counts from when it was due; what was
-    /// done is taken back at any time.
+    /// A step begins within the time that its approval holds. One that was put off, or waited for such a step, counts from
+    /// when it was due; what was done is taken back at any time.
     fn is_in_time(&self, known: &KnownPlan, action: &Action, began: Timestamp) -> bool {
         let (Some(length), true) = (self.policy.valid_for, known.needs_approval()) else {
             return true;
         };
         let step = known.plan.step(&action.action_id);
-        let is_put_off = step.is_some_and(|step| step.delay.is_some() || step.scheduled_at.is_some());
+        let is_put_off = step.is_some_and(|step| known.plan.is_follow_up(step));
         let approved = known.approvals().iter().map(|approval| approval.at).max();
         let from = approved.max(is_put_off.then_some(action.created_at));
         is_compensation(&action.action_id) || from.is_some_and(|from| began <= from.plus(length))

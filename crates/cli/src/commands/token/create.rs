@@ -56,7 +56,7 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let document = request.once(&arguments.once).send().await?;
     let NewToken { record, token } = output::read(document.clone())?;
     if output == Output::Text {
-        output::note(super::text(&record).trim_end());
+        output::notes(&super::text(&record));
         let Some(token) = token else {
             let why = "the server created this token for an earlier request under the same key, and showed it then";
             return Err(Failure::new(why)

@@ -8,7 +8,7 @@ mod banner;
 mod configuration;
 mod demo;
 mod engine;
-pub(crate) mod heads;
+mod heads;
 mod memory;
 mod place;
 mod reach;
@@ -33,6 +33,7 @@ use tokio::task::JoinHandle;
 
 use self::demo::Demo;
 pub(super) use self::engine::{Asked, Parts, start as start_engine};
+use self::heads::Export;
 pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
 use crate::commands::machine::Known;
@@ -169,7 +170,9 @@ fn judge(settings: &Settings) -> anyhow::Result<Exit> {
     NodeClient::new(&settings.nodes, settings.auth.plain_text).map_err(not_listening)?;
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
     let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
-    compile_alerts(&settings.alerts, &Known(registry))?;
+    let known = Known(registry);
+    compile_alerts(&settings.alerts, &known)?;
+    settings.heads.as_ref().map(|heads| heads.compile(&known)).transpose()?;
     output::note("the configuration is valid");
     Ok(Exit::Done)
 }
@@ -226,11 +229,13 @@ enum End {
 }
 
 /// What runs beside the server for as long as it does.
-fn accompany(clock: Arc<System>, heads: Option<heads::Export>, digest: String, engine: Handle) {
+fn accompany(clock: Arc<System>, heads: Option<Export>, digest: String, engine: Handle) {
     tokio::spawn(configuration::begin(engine.clone(), digest));
     tokio::spawn(time::follow(clock));
     tokio::spawn(memory::give_back());
-    heads::begin(heads, engine);
+    if let Some(heads) = heads {
+        tokio::spawn(heads.run(engine));
+    }
 }
 
 async fn serve(
@@ -264,8 +269,11 @@ async fn serve(
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
-    let alerts = compile_alerts(&alerts, &Known(registry.clone()))?;
+    let known = Known(registry.clone());
+    let alerts = compile_alerts(&alerts, &known)?;
     options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
+    let heads = heads.as_ref().map(|entry| Export::compile(entry, &known)).transpose()?;
+    options.alerts.extend(heads.iter().filter_map(Export::sender).cloned());
     let exporting = export(telemetry, &mut options)?;
     let parts = engine::Parts {
         store,

@@ -29,7 +29,11 @@ pub(crate) async fn run(arguments: &Arguments, output: Output) -> anyhow::Result
     let plan = client.get(&["workflows", id, "plan"]).send().await?;
     let document = json!({"workflow": workflow, "plan": plan});
     output.show(&document, |shown: &Shown| {
-        format!("{}\n{}", output::workflow(&shown.workflow), output::plan(&shown.plan))
+        format!(
+            "{}\n{}",
+            output::workflow(&shown.workflow),
+            output::plan(&shown.workflow, &shown.plan)
+        )
     })?;
     Ok(Exit::Done)
 }

@@ -201,6 +201,24 @@ impl Plan {
         }
     }
 
+    /// Whether a step has a due time, or waits for one that has: it may begin long after the plan.
+    pub fn is_follow_up(&self, step: &PlanStep) -> bool {
+        let mut names = vec![step.name.as_str()];
+        let mut position = 0;
+        while let Some(step) = names.get(position).and_then(|name| self.step(name)) {
+            if step.delay.is_some() || step.scheduled_at.is_some() {
+                return true;
+            }
+            for name in &step.depends_on {
+                if !names.contains(&name.as_str()) {
+                    names.push(name);
+                }
+            }
+            position += 1;
+        }
+        false
+    }
+
     /// The step of that name.
     pub fn step(&self, name: &str) -> Option<&PlanStep> {
         self.steps.iter().find(|step| step.name == name)

@@ -163,8 +163,11 @@ fn approved(decider: &mut Decider<'_>, mut plan: PlanState) -> Result<(), Refusa
         let now = decider.now();
         plan.become_status(WorkflowStatus::InProgress, now)
             .map_err(|error| Refusal::new(Code::StatusConflict, error.to_string()))?;
-        let id = plan.id;
-        return with_execution(decider, plan, move |change| gate::let_through(change, id));
+        let approved = plan.clone();
+        return with_execution(decider, plan, move |change| {
+            gate::extend_deadlines(change, &approved);
+            gate::let_through(change, approved.id);
+        });
     }
     run(decider, plan)
 }

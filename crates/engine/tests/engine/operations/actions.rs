@@ -8,7 +8,7 @@ use sprag_wire::{Waiting, WaitingFor};
 
 use super::*;
 
-const SHOP: &str = "
+pub(super) const SHOP: &str = "
 id: shop
 variables: { to: bank, why: '' }
 initial: idle
@@ -31,7 +31,7 @@ actions:
     timeout: 7s
 ";
 
-fn shop_with(text: &str, policy: Policy) -> (Rig, ExecutionId) {
+pub(super) fn shop_with(text: &str, policy: Policy) -> (Rig, ExecutionId) {
     let mut rig = with_policy(policy);
     rig.apply(text);
     let id = rig.start("shop").id;
@@ -43,11 +43,11 @@ fn shop() -> (Rig, ExecutionId) {
     shop_with(SHOP, Policy::default())
 }
 
-fn pay(rig: &Rig, execution: ExecutionId) -> Action {
+pub(super) fn pay(rig: &Rig, execution: ExecutionId) -> Action {
     rig.action(execution, "pay")
 }
 
-fn plan_of(rig: &Rig, execution: ExecutionId) -> WorkflowId {
+pub(super) fn plan_of(rig: &Rig, execution: ExecutionId) -> WorkflowId {
     pay(rig, execution).id.into()
 }
 

@@ -2,6 +2,7 @@
 
 mod actions;
 mod lost;
+mod patience;
 mod scopes;
 mod workflows;
 

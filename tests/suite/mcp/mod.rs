@@ -1,6 +1,8 @@
 //! `sprag mcp` with the official MCP clients: an agent lists tools, proposes, and sees what a person approved; it can do no
 //! more than its token, over stdio and over HTTP.
 
+mod agents;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
@@ -81,6 +83,12 @@ impl World {
             .unwrap()
     }
 
+    fn get(&self, path: &str) -> Value {
+        let header = format!("Bearer {}", self.admin);
+        let answer = self.product.client().get_with(path, &[("authorization", &header)]);
+        answer.unwrap().body
+    }
+
     fn token(&self, name: &str, roles: &[&str]) -> String {
         let answer = self.post("/v1/tokens", &self.admin, &json!({"name": name, "roles": roles}));
         assert_eq!(answer.status, 201, "{answer:?}");
@@ -151,9 +159,18 @@ impl Http {
         rest.strip_suffix("/mcp").unwrap().parse().unwrap()
     }
 
-    /// The head of the answer to a request with these headers.
+    /// The answer to a request for the tools with these headers.
     fn head(&self, host: &str, headers: &str) -> String {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+        self.said(
+            host,
+            headers,
+            &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+        )
+    }
+
+    /// The answer to a request with these headers, as it came.
+    fn said(&self, host: &str, headers: &str, body: &Value) -> String {
+        let body = body.to_string();
         let mut stream = TcpStream::connect(self.address()).unwrap();
         stream.set_read_timeout(Some(GUARD)).unwrap();
         write!(
