@@ -91,5 +91,6 @@ pub use engine::{
 pub use read::case::Diagnosis;
 pub use read::follow::{Census, Followed};
 pub use read::handle::ReadHandle;
+pub use read::lookup::LookupHandle;
 pub use read::replay::replay_stored as replay;
 pub use read::scopes::ScopeNames;

@@ -20,11 +20,11 @@ use crate::handlers::workers::Cell;
 use crate::listen::admission::Admission;
 use crate::listen::arrivals::Arrivals;
 use crate::listen::flight::Flight;
+use crate::metrics::series::Ring;
 use crate::metrics::{CensusTaker, HttpMetrics};
 use crate::nodes::NodeClient;
 use crate::nodes::forward::Forwarder;
 use crate::problem::{Code, Problem};
-use crate::series::Ring;
 use crate::streams::Streams;
 
 /// Pieces of long work at once. Store reads share the threads, and always find one.

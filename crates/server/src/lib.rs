@@ -12,10 +12,8 @@ mod metrics;
 mod nodes;
 mod openapi;
 mod problem;
-mod problems;
 mod request;
 mod routes;
-mod series;
 mod streams;
 
 #[cfg(test)]

@@ -201,13 +201,6 @@ impl ExecutionChange<'_, '_> {
         }
     }
 
-    /// The sequence of the newest entry, or of the step before a snapshot.
-    pub(crate) fn newest_step(&self) -> u64 {
-        let newest = self.state.head.sequence;
-        let is_snapshot = newest > 1 && newest.saturating_sub(1).is_multiple_of(SNAPSHOT_EVERY);
-        newest - u64::from(is_snapshot)
-    }
-
     fn append(&mut self, entry: &Entry) {
         self.state.head.sequence += 1;
         self.touch(Variables::Unchanged);

@@ -203,8 +203,6 @@ impl Builder {
                 board,
                 leases,
                 whereabouts,
-                groups: Cached::default(),
-                standing: Cached::default(),
             },
             changes,
             secrets,
@@ -212,7 +210,7 @@ impl Builder {
             backups: Arc::new(Semaphore::new(1)),
             metrics,
             masks,
-            depths: Depths::default(),
+            caches: Caches::default(),
             local: Asker::default(),
             reasons: Arc::new(options.reasons),
         };

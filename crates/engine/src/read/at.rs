@@ -14,16 +14,18 @@ use sprag_wire::{ExecutionAt, VariableChange};
 
 use super::handle::ReadHandle;
 use super::lists::history_page;
+use super::lookup::LookupHandle;
 use super::replay::Walk;
 use super::states::paths;
 use crate::decide::convert;
 use crate::lane::damaged;
 use crate::requests::Refusal;
 
-impl ReadHandle {
+impl LookupHandle<'_> {
     /// An execution after an entry of its history; the newest sequence where there is no such entry.
     pub async fn execution_at(&self, id: ExecutionId, sequence: u64) -> Result<Result<ExecutionAt, u64>, Refusal> {
-        self.of_execution(ReadKind::Scan, id, move |handle, reader, row| {
+        let read = self.0.read();
+        read.of_execution(ReadKind::Scan, id, move |handle, reader, row| {
             if sequence == 0 || sequence > row.sequence {
                 return Ok(Err(row.sequence));
             }

@@ -41,18 +41,9 @@ impl ReadHandle {
     pub async fn diagnosis(&self, id: ActionId) -> Result<Diagnosis, Refusal> {
         self.of_action(ReadKind::Point, id, |handle, reader, row| {
             let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-            handle.diagnosis_of(reader, &action)
+            diagnosis_of(handle, reader, &action)
         })
         .await
-    }
-
-    /// The same of an action that was read already.
-    pub(crate) fn diagnosis_of(&self, reader: &dyn Reader, action: &Action) -> Result<Diagnosis, Error> {
-        let machine = self.version(reader, &action.origin.machine, action.origin.version)?;
-        let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
-        let sent = sent_config(action, definition);
-        let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
-        Ok(diagnose(action, definition, sent.as_ref(), &secrets))
     }
 
     /// The case file of an action. It says what the action's status is: only a dead one waits for a person.
@@ -67,6 +58,15 @@ impl ReadHandle {
         })
         .await
     }
+}
+
+/// What would settle an action that was read already.
+pub(crate) fn diagnosis_of(handle: &ReadHandle, reader: &dyn Reader, action: &Action) -> Result<Diagnosis, Error> {
+    let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
+    let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
+    let sent = sent_config(action, definition);
+    let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
+    Ok(diagnose(action, definition, sent.as_ref(), &secrets))
 }
 
 fn others(reader: &dyn Reader, action: &Action) -> Result<Others, Error> {

@@ -12,7 +12,7 @@ use sprag_store::traits::{ActionQuery, ExecutionQuery, PlanQuery, Reader};
 use sprag_store::{Error, ReadKind};
 use sprag_wire::{HitKind, SearchHit};
 
-use super::handle::ReadHandle;
+use super::lookup::LookupHandle;
 use super::view::execution_status;
 use crate::decide::convert;
 use crate::jobs::{Job, JobView};
@@ -28,11 +28,13 @@ const CANDIDATES_MAX: usize = 50;
 /// Characters of an id behind its prefix.
 const ID_CHARACTERS: usize = 26;
 
-impl ReadHandle {
+impl LookupHandle<'_> {
     /// What a text may mean: exact hits first, at most [`HITS_MAX`] of each kind.
     pub async fn search(&self, text: String) -> Result<Vec<SearchHit>, Refusal> {
         let switches = self.found_switches(&text);
         let mut hits = self
+            .0
+            .read()
             .query(ReadKind::Point, move |reader| {
                 let mut hits = executions(reader, &text)?;
                 hits.extend(actions(reader, &text)?);
@@ -55,7 +57,7 @@ impl ReadHandle {
         let Some(ids) = IdRange::<TokenId>::of(text, TokenId::PREFIX) else {
             return Vec::new();
         };
-        let tokens = self.board.tokens();
+        let tokens = self.0.read().board.tokens();
         let found = tokens.all().filter(|token| ids.holds(token.view.id)).take(HITS_MAX);
         found
             .map(|token| hit(HitKind::Token, token.view.id, token.view.name.clone(), ids.is_exact()))
@@ -66,7 +68,7 @@ impl ReadHandle {
         let Some(ids) = IdRange::<SwitchId>::of(text, SwitchId::PREFIX) else {
             return Vec::new();
         };
-        let switches = self.board.switches();
+        let switches = self.0.read().board.switches();
         let found = switches.all().filter(|switch| ids.holds(switch.id)).take(HITS_MAX);
         found
             .map(|switch| hit(HitKind::Switch, switch.id, switch.scope.to_string(), ids.is_exact()))

@@ -10,8 +10,9 @@ use sprag_store::traits::{Counted, GroupBounds, LetterGroup, Reader};
 use sprag_store::{Error, ReadKind};
 use sprag_wire::{Count, DeadLetterGroup, ErrorSummary};
 
-use super::case::Diagnosis;
+use super::case::{Diagnosis, diagnosis_of};
 use super::handle::ReadHandle;
+use super::lookup::LookupHandle;
 use crate::decide::convert;
 use crate::lane::damaged;
 use crate::requests::Refusal;
@@ -34,12 +35,13 @@ pub struct Groups {
     pub more: bool,
 }
 
-impl ReadHandle {
+impl LookupHandle<'_> {
     /// Dead letters by cause.
     pub async fn letter_groups(&self) -> Result<Arc<Groups>, Refusal> {
-        let handle = self.clone();
-        let find = self.query(ReadKind::Scan, move |reader| groups(&handle, reader));
-        self.groups.get(|| self.clock.micros(), GOOD_FOR_MICROS, find).await
+        let (read, handle) = (self.0.read(), self.0.read().clone());
+        let find = read.query(ReadKind::Scan, move |reader| groups(&handle, reader));
+        let cache = &self.0.caches.groups;
+        cache.get(|| self.0.micros(), GOOD_FOR_MICROS, find).await
     }
 }
 
@@ -86,7 +88,7 @@ fn shown(handle: &ReadHandle, reader: &dyn Reader, group: LetterGroup) -> Result
         manual_review_required,
         suggested_fix,
         fix_patch,
-    } = handle.diagnosis_of(reader, &action)?;
+    } = diagnosis_of(handle, reader, &action)?;
     Ok(Some(DeadLetterGroup {
         fingerprint,
         count: count(all),

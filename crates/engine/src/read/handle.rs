@@ -13,12 +13,9 @@ use sprag_store::traits::{ActionQuery, Reader, Readers};
 use sprag_store::{Error, ReadKind, records};
 use sprag_wire::{MigrationCheck, Replayed};
 
-use super::cached::Cached;
 use super::divergence::Comparison;
-use super::groups::Groups;
 use super::migration;
 use super::open::{completed, whole};
-use super::overview::Standing;
 use super::permits::ReadPermits;
 use super::replay::{self, Walk};
 use super::view::{self, ActionView, ExecutionView};
@@ -58,10 +55,6 @@ pub struct ReadHandle {
     pub(crate) leases: Leases,
     /// Where everything is, where several nodes share the store.
     pub(crate) whereabouts: Option<Whereabouts>,
-    /// Dead letters by cause, as they were last grouped.
-    pub(crate) groups: Cached<Groups>,
-    /// What is wrong, as it was last looked at.
-    pub(crate) standing: Cached<Standing>,
 }
 
 impl ReadHandle {
@@ -185,7 +178,7 @@ impl ReadHandle {
         let status = status.unwrap_or(records::ExecutionStatus::Cancelled);
         let mut view = view::action(&action, status);
         if let Some(trigger) = &mut view.trigger {
-            trigger.state = self.trigger_state(reader, &action)?;
+            trigger.state = trigger_state(self, reader, &action)?;
         }
         if view.waiting.is_for_permit() {
             let plan = plan_of(&action).map(|id| reader.plan(id)).transpose()?.flatten();
@@ -197,16 +190,6 @@ impl ReadHandle {
         view::renew(&mut view, &self.leases);
         view::name_node(&mut view.waiting, self.keeper(view.id.slot()).as_ref());
         Ok(view)
-    }
-
-    /// The state that triggered an action, in the version that defines it.
-    fn trigger_state(&self, reader: &dyn Reader, action: &Action) -> Result<Option<String>, Error> {
-        let machine = self.version(reader, &action.origin.machine, action.origin.version)?;
-        let Some((position, _)) = machine.action(&action.action_id) else {
-            return Ok(None);
-        };
-        let state = machine.states.iter().find(|state| state.triggers.contains(&position));
-        Ok(state.map(|state| state.path.clone()))
     }
 
     /// Reads what belongs to an execution.
@@ -282,4 +265,14 @@ impl ReadHandle {
         machines.insert(key, Arc::clone(&compiled));
         Ok(compiled)
     }
+}
+
+/// The state that triggered an action, in the version that defines it.
+fn trigger_state(handle: &ReadHandle, reader: &dyn Reader, action: &Action) -> Result<Option<String>, Error> {
+    let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
+    let Some((position, _)) = machine.action(&action.action_id) else {
+        return Ok(None);
+    };
+    let state = machine.states.iter().find(|state| state.triggers.contains(&position));
+    Ok(state.map(|state| state.path.clone()))
 }

@@ -18,6 +18,7 @@ pub mod health;
 pub(crate) mod held;
 pub(crate) mod history;
 pub(crate) mod lists;
+pub(crate) mod lookup;
 pub(crate) mod machines;
 pub(crate) mod migration;
 pub(crate) mod notes;

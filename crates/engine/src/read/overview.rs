@@ -14,6 +14,7 @@ use sprag_store::{Error, Page, ReadKind};
 use sprag_wire::ScheduledAction;
 
 use super::handle::ReadHandle;
+use super::lookup::LookupHandle;
 use super::timers::scheduled;
 use crate::decide::convert;
 use crate::lane::damaged;
@@ -65,12 +66,13 @@ pub struct WaitingApproval {
     pub decide_by: Option<Timestamp>,
 }
 
-impl ReadHandle {
+impl LookupHandle<'_> {
     /// How everything stands, at most about a second ago.
     pub async fn standing(&self) -> Result<Arc<Standing>, Refusal> {
-        let handle = self.clone();
-        let find = self.query(ReadKind::Scan, move |reader| standing(&handle, reader));
-        self.standing.get(|| self.clock.micros(), GOOD_FOR_MICROS, find).await
+        let (read, handle) = (self.0.read(), self.0.read().clone());
+        let find = read.query(ReadKind::Scan, move |reader| standing(&handle, reader));
+        let cache = &self.0.caches.standing;
+        cache.get(|| self.0.micros(), GOOD_FOR_MICROS, find).await
     }
 }
 

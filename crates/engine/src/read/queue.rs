@@ -53,7 +53,7 @@ impl OperatorHandle<'_> {
     /// Counts what is queued, or takes the last count while it is good.
     async fn queued(&self) -> Result<Arc<Vec<QueuedCount>>, Refusal> {
         let count = self.0.read().query(ReadKind::Scan, |reader| reader.queued_actions());
-        self.0.depths.get(|| self.0.micros(), 0, count).await
+        self.0.caches.depths.get(|| self.0.micros(), 0, count).await
     }
 }
 

@@ -10,6 +10,7 @@ use sprag_store::{Error, Page, Paged, ReadKind};
 use sprag_wire::{DueTimer, ScheduledAction};
 
 use super::handle::ReadHandle;
+use super::lookup::LookupHandle;
 use crate::decide::convert;
 use crate::lane::damaged;
 use crate::requests::Refusal;
@@ -17,7 +18,7 @@ use crate::requests::Refusal;
 /// Occurrences that are shown of a schedule.
 const NEXT_MAX: usize = 5;
 
-impl ReadHandle {
+impl LookupHandle<'_> {
     /// Timers that are due by an instant, earliest first.
     pub async fn timers_until<T: Send + 'static>(
         &self,
@@ -25,8 +26,8 @@ impl ReadHandle {
         page: Page<TimerPosition>,
         mut show: impl FnMut(DueTimer) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, TimerPosition>, Refusal> {
-        let handle = self.clone();
-        self.query(ReadKind::Scan, move |reader| {
+        let (read, handle) = (self.0.read(), self.0.read().clone());
+        read.query(ReadKind::Scan, move |reader| {
             let found = reader.timers_until(until, &page)?;
             each(
                 found,
@@ -43,8 +44,8 @@ impl ReadHandle {
         page: Page<TimerPosition>,
         mut show: impl FnMut(ScheduledAction) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, TimerPosition>, Refusal> {
-        let handle = self.clone();
-        self.query(ReadKind::Scan, move |reader| {
+        let (read, handle) = (self.0.read(), self.0.read().clone());
+        read.query(ReadKind::Scan, move |reader| {
             let found = reader.schedules(&page)?;
             each(found, |timer| scheduled(&handle, reader, timer), &mut show)
         })

@@ -11,6 +11,7 @@ use sprag_store::{Error, Page, Paged, ReadKind};
 use sprag_wire::{Count, MachineCounts, MachineSummary, StateCount, VersionCount};
 
 use super::handle::ReadHandle;
+use super::lookup::LookupHandle;
 use super::{machines, states};
 use crate::decide::convert;
 use crate::engine::near::no_machine;
@@ -24,7 +25,7 @@ const ROWS_AT_ONCE: usize = 200;
 /// Pages of executions that are looked at: each holds few of the machine where others have many more.
 const PAGES_MAX: usize = 100;
 
-impl ReadHandle {
+impl LookupHandle<'_> {
     /// The versions of a machine, newest first, before a version.
     pub async fn machine_versions<T: Send + 'static>(
         &self,
@@ -33,7 +34,8 @@ impl ReadHandle {
         limit: usize,
         mut show: impl FnMut(MachineSummary) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, u32>, Refusal> {
-        let found = self
+        let read = self.0.read();
+        let found = read
             .query(ReadKind::Scan, move |reader| {
                 if reader.machine(&name, None)?.is_none() {
                     return Ok(Err(no_machine(&name)));
@@ -53,13 +55,13 @@ impl ReadHandle {
                 }))
             })
             .await?;
-        self.suggesting(found).await
+        read.suggesting(found).await
     }
 
     /// How the open executions of a machine stand, of the newest that are counted.
     pub async fn machine_counts(&self, name: String) -> Result<MachineCounts, Refusal> {
-        let handle = self.clone();
-        let found = self
+        let (read, handle) = (self.0.read(), self.0.read().clone());
+        let found = read
             .query(ReadKind::Scan, move |reader| {
                 if reader.machine(&name, None)?.is_none() {
                     return Ok(Err(no_machine(&name)));
@@ -67,7 +69,7 @@ impl ReadHandle {
                 count(&handle, reader, name).map(Ok)
             })
             .await?;
-        self.suggesting(found).await
+        read.suggesting(found).await
     }
 }
 

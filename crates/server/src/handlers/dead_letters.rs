@@ -232,7 +232,7 @@ impl GroupsParams {
 
 /// `GET /v1/dead-letters/groups`: by cause.
 pub(crate) async fn groups(State(app): State<App>, Query(params): Query<GroupsParams>) -> Answer {
-    let found = app.engine.read().letter_groups().await?;
+    let found = app.engine.look_up().letter_groups().await?;
     let meant = found.groups.iter().filter(|group| params.means(group));
     let part = params.page.limited_part(meant.cloned().collect())?;
     Ok(ok(&wire::DeadLetterGroups {

@@ -69,19 +69,9 @@ pub(crate) fn routes() -> Vec<Route> {
                 .waits()
                 .answers::<wire::Execution>(200, "The execution."))
             .owner_first(OwnerFirst::Watched(owner::awaited_execution)),
-        at("/v1/executions/{id}/history").get(VIEWER, history).is(one(operation(
-            "listHistory",
-            "Show the history of an execution, oldest entry first or newest first",
-        ))
-        .query("after", whole(0), "Only after this sequence. With `order=asc` only.")
-        .query("before", whole(1), "Only before this sequence. With `order=desc` only.")
-        .query(
-            "order",
-            words(&Order::ALL.map(Order::word)),
-            "`asc`: oldest first. `desc`: newest first. Default: `asc`.",
-        )
-        .paged()
-        .answers::<wire::Page<wire::HistoryEntry>>(200, "The entries.")),
+        at("/v1/executions/{id}/history")
+            .get(VIEWER, history)
+            .is(history_operation()),
         at("/v1/executions/{id}/at/{sequence}")
             .get(VIEWER, at_entry)
             .is(one(operation(
@@ -127,6 +117,22 @@ pub(crate) fn routes() -> Vec<Route> {
             .is(migrate_operation())
             .about(Target::Execution),
     ]
+}
+
+fn history_operation() -> Operation {
+    one(operation(
+        "listHistory",
+        "Show the history of an execution, oldest entry first or newest first",
+    ))
+    .query("after", whole(0), "Only after this sequence. With `order=asc` only.")
+    .query("before", whole(1), "Only before this sequence. With `order=desc` only.")
+    .query(
+        "order",
+        words(&Order::ALL.map(Order::word)),
+        "`asc`: oldest first. `desc`: newest first. Default: `asc`.",
+    )
+    .paged()
+    .answers::<wire::Page<wire::HistoryEntry>>(200, "The entries.")
 }
 
 fn list_operation() -> Operation {
@@ -319,7 +325,10 @@ pub(crate) async fn history(
             read.history(id, bound.unwrap_or(0), page.limit(), rows.writer())
                 .await?
         }
-        Order::NewestFirst => read.history_back(id, bound, page.limit(), rows.writer()).await?,
+        Order::NewestFirst => {
+            let look_up = app.engine.look_up();
+            look_up.history_back(id, bound, page.limit(), rows.writer()).await?
+        }
     };
     Ok(page.answer(&rows, found.next, room))
 }
@@ -341,7 +350,7 @@ pub(crate) async fn at_entry(
         )
     };
     let number = sequence.parse().map_err(|_| invalid("use a whole number from 1 on"))?;
-    let found = app.engine.read().execution_at(id, number).await?;
+    let found = app.engine.look_up().execution_at(id, number).await?;
     let state = found.map_err(|newest| invalid(&format!("execution `{id}` has the entries 1 to {newest}")))?;
     Ok(ok(&state))
 }

@@ -85,9 +85,9 @@ pub(crate) async fn search(
     Query(SearchParams(query)): Query<SearchParams>,
 ) -> Answer {
     let query = query.ok_or_else(missing)?;
-    let mut hits = app.engine.read().search(query.clone()).await?;
+    let mut hits = app.engine.look_up().search(query.clone()).await?;
     if asker.caller.may(Role::Admin) {
-        hits.extend(app.engine.read().found_tokens(&query));
+        hits.extend(app.engine.look_up().found_tokens(&query));
     }
     hits.extend(workers(&app, &query).await);
     hits.sort_by_key(|hit| !hit.exact);
@@ -151,7 +151,7 @@ pub(crate) async fn timers(State(app): State<App>, Query(params): Query<TimersPa
     let TimersParams { before, page } = params;
     let until = before.unwrap_or_else(|| app.engine.now().plus(AHEAD_MILLIS));
     let (wanted, room, rows) = (wanted(&page)?, app.flight.page().await?, Rows::default());
-    let found = app.engine.read().timers_until(until, wanted, rows.writer()).await?;
+    let found = app.engine.look_up().timers_until(until, wanted, rows.writer()).await?;
     Ok(page.answer(&rows, found.next.map(Position), room))
 }
 
@@ -168,7 +168,7 @@ impl FromParams for SchedulesParams {
 /// `GET /v1/schedules`: what is triggered when.
 pub(crate) async fn schedules(State(app): State<App>, Query(SchedulesParams(page)): Query<SchedulesParams>) -> Answer {
     let (wanted, room, rows) = (wanted(&page)?, app.flight.page().await?, Rows::default());
-    let found = app.engine.read().schedules(wanted, rows.writer()).await?;
+    let found = app.engine.look_up().schedules(wanted, rows.writer()).await?;
     Ok(page.answer(&rows, found.next.map(Position), room))
 }
 

@@ -239,14 +239,14 @@ pub(crate) async fn versions(
     Query(VersionsParams { page }): Query<VersionsParams>,
 ) -> Answer {
     let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
-    let read = app.engine.read();
-    let found = read.machine_versions(id, after, page.limit(), rows.writer()).await?;
+    let look_up = app.engine.look_up();
+    let found = look_up.machine_versions(id, after, page.limit(), rows.writer()).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
 /// `GET /v1/machines/{id}/counts`: how its open executions stand.
 pub(crate) async fn counts(State(app): State<App>, Path(id): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(ok(&app.engine.read().machine_counts(id).await?))
+    Ok(ok(&app.engine.look_up().machine_counts(id).await?))
 }
 
 /// `GET /v1/machines/{id}/versions/{version}`

@@ -9,11 +9,11 @@ use crate::access::rule::VIEWER;
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
 use crate::handlers::system;
+use crate::metrics::series::{MINUTE_MILLIS, MINUTES_MAX};
 use crate::openapi::{Operation, Route, Shape, at, words};
 use crate::problem::shown::shown;
 use crate::problem::{Code, FieldError, Problem};
 use crate::request::query::{FromParams, Params, Query};
-use crate::series::{MINUTE_MILLIS, MINUTES_MAX};
 
 /// The window of a request that does not say how long, in milliseconds.
 const WINDOW_MILLIS: u64 = 3_600_000;

@@ -34,10 +34,9 @@ use crate::listen::deadline::Deadline;
 use crate::listen::seats::{Seat, Seated, Seats};
 use crate::listen::tls::{self, HANDSHAKES_MAX, Loaded, Look, Tls};
 use crate::listen::{Error, Options};
-use crate::metrics::HttpMetrics;
+use crate::metrics::{HttpMetrics, series};
 use crate::nodes::NodeClient;
 use crate::routes;
-use crate::series;
 
 /// Connections beyond those that can be busy at once: when all seats are taken, one is always idle.
 const SPARE_SEATS: usize = 128;

@@ -10,7 +10,7 @@ const CLOCKED: &str = "
 id: clocked
 initial: a
 states:
-  a: { after: [ { delay: 30m, target: b } ] }
+  a: { after: { 30m: b } }
   b: { type: final }
 actions:
   - { actionId: tick, type: noop, triggerState: a, schedule: { cron: '*/5 * * * *', timezone: Europe/Paris } }
@@ -143,7 +143,11 @@ async fn summaries_of_actions_count_attempts_and_say_what_triggered_them() {
         .expect(200);
     let step = action["trigger"]["step"].as_u64().unwrap();
     let entry = &history["data"][usize::try_from(step).unwrap() - 1];
-    assert_eq!(entry["microsteps"][0]["entered"], json!(["trying"]), "{entry}");
+    assert_eq!(
+        entry["microsteps"][0]["entered"],
+        json!(["doomed", "trying"]),
+        "{entry}"
+    );
 }
 
 #[tokio::test]

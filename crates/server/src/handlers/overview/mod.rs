@@ -1,6 +1,8 @@
 //! The first page: how everything stands, and what is wrong.
 //!
-//! Everything it shows is bounded and at most about a second old. [`crate::problems`] says what is wrong.
+//! Everything it shows is bounded and at most about a second old. [`problems`] says what is wrong.
+
+mod problems;
 
 use std::time::Duration;
 
@@ -9,13 +11,13 @@ use sprag_engine::read::queue::LinesInMemory;
 use sprag_engine::requests::{Code as RequestCode, Refusal};
 use sprag_wire::{self as wire, Waiting, WaitingFor};
 
+use self::problems::Found;
 use crate::access::rule::VIEWER;
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
 use crate::handlers::system;
 use crate::handlers::workers::views::IntoWire as _;
 use crate::openapi::{Operation, Route, at};
-use crate::problems::{self, Found};
 use crate::request::query::{Nothing, Query};
 
 /// How long the lane may take to answer: the page does not wait for an engine that is stuck.
@@ -39,7 +41,8 @@ pub(crate) fn routes() -> Vec<Route> {
 /// `GET /v1/overview`
 pub(crate) async fn show(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
     let read = app.engine.read();
-    let (standing, groups) = (read.standing().await?, read.letter_groups().await?);
+    let look_up = app.engine.look_up();
+    let (standing, groups) = (look_up.standing().await?, look_up.letter_groups().await?);
     let lane = within(async { app.engine.operate().queue_in_memory().await }).await;
     let switches = within(async { app.engine.operate().switches().await }).await;
     let mut switches = switches.unwrap_or_default();

@@ -11,8 +11,8 @@ use sprag_core::time::Timestamp;
 use sprag_wire::{SeriesMetric, SeriesPoint};
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::page;
 use crate::app::App;
-use crate::metrics::page;
 
 /// Milliseconds of a point.
 pub(crate) const MINUTE_MILLIS: u64 = 60_000;
@@ -154,7 +154,7 @@ pub(crate) async fn keep(app: App) {
 
 async fn sample(app: &App) {
     let totals = Totals::of(&page(app, None, None));
-    let standing = app.engine.read().standing().await;
+    let standing = app.engine.look_up().standing().await;
     let dead_letters = standing.ok().map(|standing| standing.counts.dead.count);
     app.series.add(app.engine.now(), totals, dead_letters);
 }
