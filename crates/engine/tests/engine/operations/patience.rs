@@ -186,3 +186,88 @@ fn a_restore_asks_again_about_what_was_approved_and_gives_the_whole_time_to_deci
     assert_eq!(status(&rig, runs), WorkflowStatus::InProgress);
     assert_eq!(rig.started(), [""; 0], "the switch holds all of it");
 }
+
+#[test]
+fn an_action_with_a_later_due_time_counts_its_time_to_begin_from_there() {
+    let text = SHOP.replace("timeout: 7s", "delay: 5h");
+    let (mut rig, execution) = shop_with(&text, valid_for_an_hour());
+    let id = plan_of(&rig, execution);
+    approve(&mut rig, id, "bob").unwrap();
+    rig.advance(5 * HOUR);
+    assert_eq!(rig.started(), ["pay"]);
+}
+
+#[test]
+fn a_dead_letter_that_never_began_is_not_retried_once_its_approval_is_over() {
+    let text = SHOP.replace("timeout: 7s", "deadline: 2h");
+    let valid = Policy {
+        valid_for: Some(5 * HOUR),
+        ..Policy::default()
+    };
+    let (mut rig, execution) = shop_with(&text, valid);
+    let id = plan_of(&rig, execution);
+    rig.control(Pause(execution)).unwrap();
+    approve(&mut rig, id, "bob").unwrap();
+    rig.advance(3 * HOUR);
+    rig.control(Resume(execution)).unwrap();
+    assert_eq!(pay(&rig, execution).status, Status::Dead, "its deadline has passed");
+    rig.advance(3 * HOUR);
+    assert_eq!(code(rig.act(RetryDead::as_is(id.action()))), Code::ApprovalExpired);
+    assert_eq!(rig.started(), [""; 0]);
+}
+
+#[test]
+fn only_approvers_revoke_and_only_operators_resume() {
+    let mut rig = rig();
+    let id = proposed(&mut rig, drain("a"));
+    approve(&mut rig, id, "bob").unwrap();
+    for caller in [proposer(), operator()] {
+        let comment = "wrong node".to_owned();
+        assert_eq!(code(rig.ask(Revoke { id, comment, caller })), Code::RoleMissing);
+    }
+    fail(&mut rig, "redis_drain");
+    for caller in [proposer(), approver("bob")] {
+        let request = ResumeWorkflow {
+            id,
+            dead: vec![rig.action(id.execution(), "redis_drain").id],
+            reason: "fixed".to_owned(),
+            caller,
+        };
+        assert_eq!(code(rig.ask(request)), Code::RoleMissing);
+    }
+    assert_eq!(rig.started(), ["redis_drain"]);
+}
+
+#[test]
+fn a_switch_over_an_operation_a_subject_or_a_tag_holds_the_steps_in_its_scope_only() {
+    const TAGGED: &str = "
+operation: night.look
+riskLevel: low
+tags: [night]
+parameters: { node: { type: string, required: true } }
+action: { type: webhook, config: { to: '{{params.node}}' } }
+";
+    let look = |operation: &str| json!({"operation": operation, "params": {"node": "a"}, "reason": "look"});
+    for (scope, held, free) in [
+        ("operation:redis.info", "redis.info", "night.look"),
+        ("subject:redis", "redis.info", "night.look"),
+        ("tag:night", "night.look", "redis.info"),
+    ] {
+        let mut rig = rig();
+        apply(&mut rig, TAGGED).unwrap();
+        let switch = SwitchOn {
+            scope: scope.parse().unwrap(),
+            mode: Mode::Hold,
+            reason: "a test".to_owned(),
+            by: "test".to_owned(),
+            lasts: Some(HOUR),
+        };
+        rig.ask(switch).unwrap();
+        proposed(&mut rig, look(held));
+        proposed(&mut rig, look(free));
+        assert_eq!(rig.started(), [free.replace('.', "_")], "{scope}");
+        rig.crash();
+        rig.advance(2 * HOUR);
+        assert!(rig.started().contains(&held.replace('.', "_")), "{scope} has expired");
+    }
+}
