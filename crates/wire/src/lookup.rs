@@ -70,6 +70,47 @@ words! {
     }
 }
 
+/// A hint of the stream of changes: a record to fetch again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Hinted {
+    /// What changed.
+    pub kind: HintKind,
+    /// Its id, name, key or path.
+    pub id: String,
+    /// For an action: the execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<ExecutionId>,
+}
+
+words! {
+    /// What a hint is about.
+    HintKind {
+        /// An execution.
+        Execution = "execution",
+        /// An action.
+        Action = "action",
+        /// A dead letter that is new, or that a person retried or archived.
+        DeadLetter = "deadLetter",
+        /// A machine.
+        Machine = "machine",
+        /// A workflow, or an action that waits for approval.
+        Workflow = "workflow",
+        /// A bulk job.
+        Job = "job",
+        /// A kill switch.
+        Switch = "switch",
+        /// An override of a limit.
+        Limit = "limit",
+        /// A token.
+        Token = "token",
+        /// An operation of the catalog.
+        Operation = "operation",
+        /// A worker.
+        Worker = "worker",
+    }
+}
+
 /// A timer of an execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -42,9 +42,8 @@ use crate::effects::tasks::{NoSecrets, RunnerTypes, Runners, SecretSource, TaskR
 use crate::lane::member::{self, Member, Orders, Word};
 use crate::lane::{Fatal, Lane, Parts};
 use crate::limits::Peers;
-use crate::read::cached::Cached;
 use crate::read::handle::ReadHandle;
-use crate::read::queue::Depths;
+use crate::read::lookup::Caches;
 
 /// Changes that a slow listener may lag behind before it is told to look for itself.
 const CHANGES_MAX: usize = 4_096;

@@ -176,11 +176,11 @@ impl ReadHandle {
         limit: usize,
         mut show: impl FnMut(JobItem) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, u64>, Refusal> {
-        self.job(id).await?;
+        let kind = self.job(id).await?.kind;
         self.query(ReadKind::Scan, move |reader| {
             let found = reader.job_items(id, &Page::new(Some(after), limit))?;
             let numbers: Vec<u64> = found.rows.iter().map(|item| item.number).collect();
-            let rows = shown(found.rows, |item| Ok(show(shown_item(item))))?;
+            let rows = shown(found.rows, |item| Ok(show(shown_item(item, &kind))))?;
             Ok(Paged {
                 next: continued(&numbers, &rows, found.next),
                 rows,

@@ -8,7 +8,7 @@ use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation, Resou
 use sprag_core::ids::ActionId;
 use sprag_core::time::Timestamp;
 use sprag_core::time::duration::Millis;
-use sprag_engine::jobs::{CANARY_MAX, RATE_MAX, RetryAll};
+use sprag_engine::jobs::{ArchiveAll, CANARY_MAX, RATE_MAX, RetryAll};
 use sprag_engine::requests::{self, Archive, RetryDead};
 use sprag_wire as wire;
 
@@ -54,6 +54,25 @@ pub(crate) fn routes() -> Vec<Route> {
         at("/v1/dead-letters/retry")
             .post(OPERATOR, retry_all)
             .is(retry_all_operation()),
+        at("/v1/dead-letters/archive")
+            .post(OPERATOR, archive_all)
+            .is(Operation::new(
+                jobs::RESOURCE,
+                "archiveDeadLetters",
+                "Archive all dead letters that match a filter, in a job",
+            )
+            .body::<wire::ArchiveAllRequest>()
+            .answers::<wire::Job>(202, "The new job.")
+            .located()
+            .answers::<wire::DryRun>(200, "With `dryRun`: what the job would do.")
+            .writes()
+            .once()
+            .audited()
+            .refuses([
+                requests::Code::FilterInvalid,
+                requests::Code::NameInvalid,
+                requests::Code::JobsFull,
+            ])),
         at("/v1/dead-letters/{id}").get(VIEWER, show).is(Operation::new(
             RESOURCE,
             "showDeadLetter",
@@ -340,6 +359,36 @@ pub(crate) async fn retry_all(
     }
     retry.expected = Some(app.engine.read().expect_letters(&retry.filter).await?);
     Ok(answered(once.ask(retry).await, |view| {
+        accepted(format!("/v1/jobs/{}", view.id), &view)
+    }))
+}
+
+/// `POST /v1/dead-letters/archive`: makes a job that archives all that meet a filter, or says what it would do.
+pub(crate) async fn archive_all(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    once: Once,
+    Body(body): Body<wire::ArchiveAllRequest>,
+) -> Answer {
+    let wire::ArchiveAllRequest {
+        filter,
+        reason,
+        rate,
+        canary,
+        dry_run,
+    } = body;
+    let read = app.engine.read();
+    if dry_run == Some(true) {
+        return Ok(ok(&read.dry_run(filter).await?));
+    }
+    let archive = ArchiveAll {
+        expected: Some(read.expect_letters(&filter).await?),
+        filter,
+        reason: Some(reason),
+        rate,
+        canary,
+    };
+    Ok(answered(once.ask(archive).await, |view| {
         accepted(format!("/v1/jobs/{}", view.id), &view)
     }))
 }

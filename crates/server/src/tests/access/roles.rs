@@ -65,6 +65,7 @@ const BY_HAND: &str = "
     viewer      GET     /v1/workers/deltas
     viewer      GET     /v1/workers/{path}/explain
     viewer      GET     /v1/workers/{path}/logs
+    viewer      GET     /v1/workers/{path}/logs/stream
     author      POST    /v1/machines
     author      POST    /v1/machines/lint
     author      POST    /v1/machines/simulate
@@ -94,6 +95,7 @@ const BY_HAND: &str = "
     operator    POST    /v1/actions/{id}/retry-now
     operator    POST    /v1/actions/{id}/cancel
     operator    POST    /v1/dead-letters/retry
+    operator    POST    /v1/dead-letters/archive
     operator    POST    /v1/dead-letters/{id}/retry
     operator    POST    /v1/dead-letters/{id}/archive
     operator    POST    /v1/kill-switches
