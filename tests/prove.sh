@@ -58,10 +58,10 @@ cluster() {
   cargo build --release -p sprag -p sprag-tests --bins
   SPRAG_PROVE=1 test_release -p sprag-tests -- cluster:: --nocapture --test-threads 1
 }
-# Agents and controllers: more tries, and the figures of each test.
+# Agents and controllers: the times of the design at their full length, crowds, namespaces as hosts, and the figures of each test.
 agents() {
   cargo build --release -p sprag -p sprag-tests --bins
-  SPRAG_PROVE=1 test_release -p sprag-agent --test agents -- --nocapture --test-threads 1
+  SPRAG_PROVE=1 test_release -p sprag-agent -- --nocapture --test-threads 1
   SPRAG_PROVE=1 test_release -p sprag-tests -- agents:: --nocapture --test-threads 1
 }
 # An hour of inputs that nobody would write, other ones every time: every parser, one after the other, and beside them every route.

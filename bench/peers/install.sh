@@ -21,6 +21,8 @@ package() {
 package redis-server redis-server
 package '/usr/lib/postgresql/*/bin/postgres' postgresql
 package valgrind valgrind
+package /usr/sbin/nginx nginx-light
+package wrk wrk
 
 # supervisord, from PyPI into a folder of its own.
 SUPERVISOR=4.3.0
@@ -29,5 +31,14 @@ if [ ! -e "supervisor/$SUPERVISOR" ]; then
   rm -rf supervisor
   { python3 -m venv supervisor && supervisor/bin/pip install -q --disable-pip-version-check "supervisor==$SUPERVISOR" >&2 \
     && touch "supervisor/$SUPERVISOR"; } || { rm -rf supervisor; echo "peers: supervisord could not be installed" >&2; }
+fi
+
+# Locust, from PyPI into a folder of its own.
+LOCUST=2.47.0
+if [ ! -e "locust/$LOCUST" ]; then
+  python3 -c 'import ensurepip, venv' 2>/dev/null || package python3-venv python3-venv
+  rm -rf locust
+  { python3 -m venv locust && locust/bin/pip install -q --disable-pip-version-check "locust==$LOCUST" >&2 \
+    && touch "locust/$LOCUST"; } || { rm -rf locust; echo "peers: Locust could not be installed" >&2; }
 fi
 exit 0

@@ -48,6 +48,10 @@ pub(crate) enum Figure {
     StartAll,
     /// Milliseconds until none is left.
     StopAll,
+    /// The largest difference between a percentile of the latency and the true one, in percent of that.
+    OmissionError,
+    /// Milliseconds from the first operation of the first agent to that of the last one.
+    StartSpread,
 }
 
 impl Figure {
@@ -73,6 +77,8 @@ impl Figure {
             Self::WorkerBytes => "bytes a worker",
             Self::StartAll => "start all ms",
             Self::StopAll => "stop all ms",
+            Self::OmissionError => "omission error %",
+            Self::StartSpread => "start spread ms",
         }
     }
 }

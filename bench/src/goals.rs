@@ -89,10 +89,12 @@ const fn seen(work: Work, figure: Figure, bound: Bound) -> Goal {
 
 use Bound::{Above, Ceiling, Floor, Share, ShareOfBest, Times, TimesBest};
 use Figure::{
-    ActiveInstructions, ActiveNanos, CoreShare, Idle, IdleInstructions, IdleNanos, P50, P99, Rate, Size, Start,
-    StartAll, StopAll, WorkerBytes,
+    ActiveInstructions, ActiveNanos, CoreShare, Cpu, Idle, IdleInstructions, IdleNanos, OmissionError, P50, P99, Rate,
+    Size, Start, StartAll, StartSpread, StopAll, WorkerBytes,
 };
-use Name::{Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, SpragToken, Supervisord, Xstate};
+use Name::{
+    Bullmq, Dbos, Graphile, Locust, PgBoss, Probe, Restate, RestateTuned, Sprag, SpragToken, Supervisord, Wrk, Xstate,
+};
 
 /// All of them, in the order of the table.
 pub(crate) const GOALS: &[Goal] = &[
@@ -151,6 +153,12 @@ pub(crate) const GOALS: &[Goal] = &[
     must(Work::Processes, StartAll, Share(1.0, Work::Processes, Supervisord)),
     must(Work::Processes, StopAll, Share(1.0, Work::Processes, Supervisord)),
     must(Work::Processes, Idle, Share(1.0, Work::Processes, Supervisord)),
+    must(Work::LoadHttp, Rate, Times(0.8, Work::LoadHttp, Wrk)),
+    must(Work::LoadHttp, Rate, Times(3.0, Work::LoadHttp, Locust)),
+    must(Work::LoadHttp, Cpu, Share(1.0, Work::LoadHttp, Locust)),
+    seen(Work::LoadHttp, Cpu, Share(1.0, Work::LoadHttp, Wrk)),
+    must(Work::LoadPaced, OmissionError, Ceiling(5.0)),
+    must(Work::LoadStart, StartSpread, Ceiling(10.0)),
 ];
 
 impl Goal {

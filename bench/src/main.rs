@@ -11,6 +11,7 @@ mod figures;
 mod flood;
 mod goals;
 mod http;
+mod load;
 mod prefill;
 mod probe_server;
 mod process;
@@ -79,6 +80,8 @@ enum Command {
     Growth,
     /// W1, W2, W3 and W1 beside queued actions, in a database
     Postgres,
+    /// Load tests: the rate on one server, latency with stalls, agents that start together
+    Load,
     /// Supervision: ticks at several sizes, a crowd of workers, real processes
     Supervision,
     /// Nothing is measured: a file full of closed executions, for those who measure reading
@@ -90,6 +93,9 @@ enum Command {
     /// What the webhooks call
     #[command(hide = true)]
     ServeTarget,
+    /// A server with a queue that stalls
+    #[command(hide = true)]
+    ServeStalls,
     /// One measurement of ticks
     #[command(hide = true)]
     TickWorkers {
@@ -120,9 +126,11 @@ impl Command {
             Self::Growth => vec![Work::Empty, Work::Closed, Work::Queued],
             Self::Postgres => Work::ON_POSTGRES.to_vec(),
             Self::Supervision => Work::SUPERVISION.to_vec(),
+            Self::Load => Work::LOAD.to_vec(),
             Self::Fill { .. }
             | Self::ServeProbe { .. }
             | Self::ServeTarget
+            | Self::ServeStalls
             | Self::TickWorkers { .. }
             | Self::Crowd { .. }
             | Self::Listen { .. } => Vec::new(),
@@ -136,6 +144,7 @@ fn main() -> ExitCode {
         Command::Fill { count, file } => prefill::mixed(file, *count),
         Command::ServeProbe { database } => probe_server::serve(database.as_deref()),
         Command::ServeTarget => target::serve(),
+        Command::ServeStalls => load::stalls::serve(),
         Command::TickWorkers { workers, seconds, mood } => supervision::ticks::measure(*workers, *seconds, *mood),
         Command::Crowd { workers } => supervision::crowd::measure(*workers),
         Command::Listen { port } => supervision::processes::listen(*port),

@@ -45,6 +45,12 @@ pub(crate) enum Work {
     Crowd,
     /// Real processes.
     Processes,
+    /// Requests to one web server, as many as go.
+    LoadHttp,
+    /// Requests at a rate, to a server that stalls.
+    LoadPaced,
+    /// Agents that start together.
+    LoadStart,
 }
 
 impl Work {
@@ -56,7 +62,8 @@ impl Work {
         Self::Crowd,
         Self::Processes,
     ];
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const LOAD: [Self; 3] = [Self::LoadHttp, Self::LoadPaced, Self::LoadStart];
+    pub(crate) const ALL: [Self; 26] = [
         Self::W1,
         Self::Embedded,
         Self::W2,
@@ -80,6 +87,9 @@ impl Work {
         Self::Ticks100000,
         Self::Crowd,
         Self::Processes,
+        Self::LoadHttp,
+        Self::LoadPaced,
+        Self::LoadStart,
     ];
 
     /// Those on `PostgreSQL`.
@@ -132,6 +142,9 @@ impl Work {
             Self::Ticks100000 => "ticks100000",
             Self::Crowd => "crowd",
             Self::Processes => "processes",
+            Self::LoadHttp => "load-http",
+            Self::LoadPaced => "load-paced",
+            Self::LoadStart => "load-start",
         }
     }
 
@@ -160,13 +173,17 @@ impl Work {
             }
             Self::Crowd => format!("crowd of {}", self.count(Name::Sprag, scale)),
             Self::Processes => format!("{} processes", self.count(Name::Sprag, scale)),
+            Self::LoadHttp => "load on nginx".to_owned(),
+            Self::LoadPaced => "load with stalls".to_owned(),
+            Self::LoadStart => format!("{} agents start", self.count(Name::Sprag, scale)),
         }
     }
 
     /// Who is measured, in this order, round after round.
     pub(crate) fn contenders(self) -> &'static [Name] {
         use Name::{
-            Bullmq, Dbos, Graphile, PgBoss, Probe, Restate, RestateTuned, Sprag, SpragToken, Supervisord, Xstate,
+            Bullmq, Dbos, Graphile, Locust, PgBoss, Probe, Restate, RestateTuned, Sprag, SpragToken, Supervisord, Wrk,
+            Xstate,
         };
         match self {
             Self::W1 => &[Sprag, SpragToken, Probe, Bullmq, Restate, RestateTuned, Dbos, Graphile],
@@ -180,6 +197,7 @@ impl Work {
             Self::PgW1 | Self::PgW3 => &[Sprag, Probe, Graphile, PgBoss, Dbos],
             Self::PgW2 => &[Sprag, Dbos],
             Self::Processes => &[Sprag, Supervisord],
+            Self::LoadHttp => &[Sprag, Wrk, Locust],
             Self::Empty
             | Self::Closed
             | Self::Queued
@@ -190,7 +208,9 @@ impl Work {
             | Self::Ticks1000
             | Self::Ticks10000
             | Self::Ticks100000
-            | Self::Crowd => &[Sprag],
+            | Self::Crowd
+            | Self::LoadPaced
+            | Self::LoadStart => &[Sprag],
         }
     }
 
@@ -218,6 +238,10 @@ impl Work {
             (Self::Ticks10000, _) => return 10_000,
             (Self::Ticks100000 | Self::Crowd, _) => return 100_000,
             (Self::Processes, _) => return 200,
+            (Self::LoadStart, _) => return 4,
+            // Seconds.
+            (Self::LoadHttp | Self::LoadPaced, _) if scale == Scale::Short => return 2,
+            (Self::LoadHttp | Self::LoadPaced, _) => return 6,
             _ => 1_000,
         };
         match scale {

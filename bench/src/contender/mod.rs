@@ -7,6 +7,7 @@ mod redis;
 mod restate;
 mod sprag;
 mod supervisord;
+mod tools;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -35,6 +36,8 @@ pub(crate) enum Name {
     PgBoss,
     Xstate,
     Supervisord,
+    Wrk,
+    Locust,
 }
 
 impl Name {
@@ -51,6 +54,8 @@ impl Name {
             Self::PgBoss => "pg-boss",
             Self::Xstate => "XState",
             Self::Supervisord => "supervisord",
+            Self::Wrk => "wrk",
+            Self::Locust => "Locust",
         }
     }
 
@@ -72,6 +77,8 @@ impl Name {
             Self::PgBoss => Box::new(postgres::on_postgres("pgboss.mjs")?),
             Self::Xstate => Box::new(node::Session::start("xstate.mjs", &[])?),
             Self::Supervisord => Box::new(supervisord::Supervisord::new()?),
+            Self::Wrk => Box::new(tools::Wrk),
+            Self::Locust => Box::new(tools::Locust::new()?),
         })
     }
 }
@@ -114,6 +121,16 @@ fn rated(rate: f64, cpu_seconds: f64, count: u64) -> Figures {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let thousands = count as f64 / 1_000.0;
     Figures::from([(Figure::Rate, rate), (Figure::Cpu, cpu_seconds / thousands)])
+}
+
+/// Refuses a count that differs from that of the server by more than the requests in flight at the end.
+fn agrees(reported: u64, arrived: u64) -> anyhow::Result<()> {
+    let in_flight = u64::try_from(sprag::USERS)?;
+    anyhow::ensure!(
+        reported.abs_diff(arrived) <= in_flight,
+        "`{reported}` requests were reported and `{arrived}` arrived"
+    );
+    Ok(())
 }
 
 /// Latencies or lateness in milliseconds, as what half and what 99 of 100 stay below.

@@ -1,5 +1,6 @@
 //! Sprag: the release binary on a fresh file, for every measurement anew.
 
+mod load;
 mod nodes;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ use crate::supervision::processes::Crew;
 use crate::supervision::{crowd, ticks};
 use crate::work::{IN_FLIGHT, TIMERS_SPREAD, Work};
 use crate::{embedded, http, steps};
+
+pub(super) use load::USERS;
 
 /// How long a timer sleeps: longer than all of them take to start.
 const SLEEP: Duration = Duration::from_secs(6);
@@ -88,6 +91,9 @@ impl Contender for Sprag {
             Work::Ticks10 | Work::Ticks1000 | Work::Ticks10000 | Work::Ticks100000 => ticks::figures(task.count),
             Work::Crowd => crowd::figures(task.count),
             Work::Processes => self.supervise(task.count),
+            Work::LoadHttp => load::http(&self.binary, task.count),
+            Work::LoadPaced => load::paced(&self.binary, task.count),
+            Work::LoadStart => load::start(&self.binary, task.count),
         }
     }
 }

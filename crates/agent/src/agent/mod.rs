@@ -12,6 +12,7 @@ mod run;
 mod security;
 mod server;
 mod service;
+mod threads;
 mod view;
 
 pub use options::Options;

@@ -44,9 +44,9 @@ pub(super) async fn prepare(request: Request, workloads: &dyn Workloads) -> Resu
     }
     let loaded = load(&text, Format::sniff(&text));
     let plan = loaded.plan.ok_or_else(|| summary(&loaded.findings))?;
-    let main = workloads.build(&plan, &plan.main).await?;
+    let main = workloads.build(&plan, &plan.main, share).await?;
     let prepare = match &plan.prepare {
-        Some(phase) => Some(workloads.build(&plan, phase).await?),
+        Some(phase) => Some(workloads.build(&plan, phase, share).await?),
         None => None,
     };
     Ok(Box::new(Prepared {

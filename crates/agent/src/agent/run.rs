@@ -4,19 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::runtime::Builder;
 use tokio::sync::watch;
-use tokio::task::JoinError;
 
 use super::mailbox::{Command, Mailbox};
 use super::prepare::Prepared;
+use super::threads::{self, Task};
 use super::view::{Frame, Last, Ticket};
 use crate::lifecycle::{RunId, TaskEnd, Terminal};
 use crate::stats::Recorder;
 use crate::time::{Micros, whole_micros};
 use crate::wire::proto::{LiveStats, Status};
 use crate::wire::put_counts;
-use crate::workload::{Generator, Load};
 
 /// A run, from its reservation until it is replaced by the next one.
 pub(super) struct ActiveRun {
@@ -29,7 +27,8 @@ pub(super) struct ActiveRun {
     pub(super) owner: u64,
     /// When the next live message is due, on the agent's monotonic clock; none unless the task is at work.
     pub(super) report_at: Option<Duration>,
-    recorder: Arc<Recorder>,
+    /// One for each thread of the workload.
+    recorders: Vec<Arc<Recorder>>,
     in_prepare: Arc<AtomicBool>,
     frames: watch::Sender<Frame>,
     cancel: watch::Sender<bool>,
@@ -49,7 +48,7 @@ impl ActiveRun {
             prepared: None,
             owner: 0,
             report_at: None,
-            recorder: Arc::default(),
+            recorders: Vec::new(),
             in_prepare: Arc::default(),
             frames: watch::Sender::default(),
             cancel: watch::Sender::new(false),
@@ -79,30 +78,19 @@ impl ActiveRun {
         let Some(prepared) = self.prepared.take() else {
             return;
         };
-        let main = Load {
-            phase: prepared.plan.main.clone(),
-            share: prepared.share,
-            is_prepare: false,
-            workload: prepared.main,
-            recorder: Arc::clone(&self.recorder),
-            clock: clock.clone(),
-            cancelled: self.cancel.subscribe(),
-        };
-        let prepare = prepared
-            .plan
-            .prepare
-            .zip(prepared.prepare)
-            .map(|(phase, workload)| Load {
-                phase,
-                workload,
-                is_prepare: true,
-                ..main.clone()
-            });
+        self.recorders = (0..threads::most()).map(|_| Arc::default()).collect();
         self.has_started = true;
-        let (in_prepare, kill) = (Arc::clone(&self.in_prepare), self.kill.subscribe());
+        let task = Task {
+            prepared: *prepared,
+            recorders: self.recorders.clone(),
+            clock: clock.clone(),
+            in_prepare: Arc::clone(&self.in_prepare),
+            cancelled: self.cancel.subscribe(),
+            killed: self.kill.subscribe(),
+        };
         let (ended, run) = (mailbox.clone(), self.id);
         let work = move || {
-            let end = work(prepare, main, in_prepare, kill);
+            let end = task.perform();
             ended.tell(Command::TaskEnded { run, end });
         };
         if let Err(error) = std::thread::Builder::new().name("workload".to_owned()).spawn(work) {
@@ -176,7 +164,7 @@ impl ActiveRun {
 
     fn numbers(&mut self, status: Status, instance: &str) -> LiveStats {
         let mut message = self.message(status, instance);
-        put_counts(&mut message, &self.recorder.snapshot());
+        put_counts(&mut message, &threads::counts(&self.recorders));
         message
     }
 
@@ -193,51 +181,4 @@ impl ActiveRun {
             ..LiveStats::default()
         }
     }
-}
-
-/// Performs the workload on a runtime of its own, so an operation that blocks its thread delays no call to the agent. Returns
-/// once every operation has ended, that one too.
-fn work(prepare: Option<Load>, main: Load, in_prepare: Arc<AtomicBool>, kill: watch::Receiver<bool>) -> TaskEnd {
-    let runtime = match Builder::new_multi_thread().enable_all().thread_name("workload").build() {
-        Ok(runtime) => runtime,
-        Err(error) => return TaskEnd::Failed(format!("no runtime for the workload: {error}")),
-    };
-    let end = runtime.block_on(async move {
-        let mut task = tokio::spawn(perform(prepare, main, in_prepare));
-        tokio::select! {
-            biased;
-            joined = &mut task => end_of(joined),
-            () = killed(kill) => TaskEnd::Cancelled,
-        }
-    });
-    // Ends what is left at its next await point, and waits for it.
-    drop(runtime);
-    end
-}
-
-async fn killed(mut kill: watch::Receiver<bool>) {
-    // Without a sender the agent is gone, and takes the process with it.
-    let _ = kill.wait_for(|kill| *kill).await;
-}
-
-fn end_of(joined: Result<Result<(), String>, JoinError>) -> TaskEnd {
-    match joined {
-        Ok(Ok(())) => TaskEnd::Completed,
-        Ok(Err(message)) => TaskEnd::Failed(message),
-        Err(error) => TaskEnd::Failed(format!("the workload panicked: {error}")),
-    }
-}
-
-/// The whole workload of a run.
-async fn perform(prepare: Option<Load>, main: Load, in_prepare: Arc<AtomicBool>) -> Result<(), String> {
-    if let Some(prepare) = prepare {
-        in_prepare.store(true, Ordering::Relaxed);
-        let prepared = Generator::perform(prepare).await;
-        in_prepare.store(false, Ordering::Relaxed);
-        prepared.map_err(|error| format!("the prepare phase failed: {error}"))?;
-        if *main.cancelled.borrow() {
-            return Ok(());
-        }
-    }
-    Generator::perform(main).await
 }

@@ -32,6 +32,12 @@ pub struct Line {
     pub p95_ms: f64,
     /// The 99th percentile so far.
     pub p99_ms: f64,
+    /// The median latency since the line before.
+    pub now_p50_ms: f64,
+    /// The 95th percentile since the line before.
+    pub now_p95_ms: f64,
+    /// The 99th percentile since the line before.
+    pub now_p99_ms: f64,
 }
 
 impl From<&Point> for Line {
@@ -44,6 +50,7 @@ impl From<&Point> for Line {
             p50,
             p95,
             p99,
+            now,
         } = *point;
         Self {
             t_ms: millis(at),
@@ -53,6 +60,9 @@ impl From<&Point> for Line {
             p50_ms: millis(p50),
             p95_ms: millis(p95),
             p99_ms: millis(p99),
+            now_p50_ms: millis(now.p50),
+            now_p95_ms: millis(now.p95),
+            now_p99_ms: millis(now.p99),
         }
     }
 }

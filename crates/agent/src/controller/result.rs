@@ -93,6 +93,17 @@ pub struct Figures {
     pub latency: Percentiles,
     /// From the actual start to the end.
     pub service_time: Percentiles,
+    /// The latency at every share of the operations.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// A point of the percentile curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// The share of operations, from 0 to 1.
+    pub share: f64,
+    /// They took at most so many milliseconds.
+    pub ms: f64,
 }
 
 /// Latencies.
@@ -155,9 +166,26 @@ impl From<&Tally> for Figures {
             throughput: tally.throughput(),
             latency: (&tally.latency).into(),
             service_time: (&tally.service).into(),
+            curve: curve(&tally.latency),
         }
     }
 }
+
+/// Shares that halve what is left, so that the rare latencies have as much room as the frequent ones; at the end, all operations.
+fn curve(latency: &Latency) -> Vec<CurvePoint> {
+    let count = latency.count();
+    let point = |share| CurvePoint {
+        share,
+        ms: millis(latency.quantile(share)),
+    };
+    let steps = (0..CURVE_STEPS_MAX).take_while(|step| count >> (step / CURVE_STEPS) > 0);
+    let points = steps.map(|step| point(1.0 - 0.5_f64.powf(f64::from(step) / f64::from(CURVE_STEPS))));
+    points.chain((count > 0).then(|| point(1.0))).collect()
+}
+
+/// Points of the curve between a share and the one with half of the rest.
+const CURVE_STEPS: u32 = 4;
+const CURVE_STEPS_MAX: u32 = 100;
 
 impl AgentResult {
     pub(super) fn of(agent: &AgentView) -> Self {

@@ -18,20 +18,65 @@ pub(super) struct Curve {
     pub(super) name: String,
     /// `#rrggbb`.
     pub(super) colour: &'static str,
-    /// Seconds and values.
+    /// Where on the scale, and the value.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// A plot of curves over seconds.
-pub(super) fn plot(title: &str, unit: &str, curves: &[Curve]) -> String {
-    let all = curves.iter().flat_map(|curve| &curve.points);
-    let (mut seconds, mut highest) = (1.0_f64, 0.0_f64);
-    for (at, value) in all {
-        seconds = seconds.max(*at);
-        highest = highest.max(*value);
+/// The horizontal scale of a plot.
+pub(super) struct Scale {
+    /// Where it ends.
+    pub(super) end: f64,
+    /// What stands where.
+    pub(super) labels: Vec<(f64, String)>,
+}
+
+impl Scale {
+    /// Seconds from 0 to the last point of any curve.
+    pub(super) fn seconds(curves: &[Curve]) -> Self {
+        let points = curves.iter().flat_map(|curve| &curve.points);
+        let end = points.fold(1.0_f64, |end, (at, _)| end.max(*at));
+        let step = round_up(end / f64::from(STEPS));
+        let marks = (0..=2 * STEPS).map(|mark| f64::from(mark) * step);
+        let labels = marks
+            .take_while(|mark| *mark <= end)
+            .map(|mark| (mark, format!("{} s", number(mark))));
+        Self {
+            end,
+            labels: labels.collect(),
+        }
     }
+
+    /// Shares of operations, each nine as wide as the one before: 90 %, 99 %, 99.9 %.
+    pub(super) fn shares(curves: &[Curve]) -> Self {
+        let points = curves.iter().flat_map(|curve| &curve.points);
+        let end = points.fold(1.0_f64, |end, (at, _)| end.max(*at));
+        let known = [
+            (0.0, "0 %"),
+            (0.5, "50 %"),
+            (0.9, "90 %"),
+            (0.99, "99 %"),
+            (0.999, "99.9 %"),
+            (0.9999, "99.99 %"),
+        ];
+        let labels = known.map(|(share, label)| (at_share(share), label.to_owned()));
+        Self {
+            end,
+            labels: labels.into_iter().filter(|(at, _)| *at <= end).collect(),
+        }
+    }
+}
+
+/// Where a share below 1 stands on the scale of shares.
+pub(super) fn at_share(share: f64) -> f64 {
+    -(1.0 - share).log10()
+}
+
+/// A plot of curves.
+pub(super) fn plot(title: &str, unit: &str, scale: &Scale, curves: &[Curve]) -> String {
+    let all = curves.iter().flat_map(|curve| &curve.points);
+    let highest = all.fold(0.0_f64, |highest, (_, value)| highest.max(*value));
     let top = round_up(highest);
-    let x = |at: f64| LEFT + at / seconds * (WIDTH - LEFT - RIGHT);
+    let x = |at: f64| LEFT + at / scale.end * (WIDTH - LEFT - RIGHT);
     let y = |value: f64| HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM);
     let mut svg = format!(
         "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{0}\"><text class=\"t\" x=\"{LEFT}\" y=\"16\">{0}</text>",
@@ -50,13 +95,13 @@ pub(super) fn plot(title: &str, unit: &str, curves: &[Curve]) -> String {
             escaped(unit)
         );
     }
-    for (anchor, at) in [("start", 0.0), ("end", seconds)] {
+    for (at, label) in &scale.labels {
         let _ = write!(
             svg,
-            "<text class=\"l\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{} s</text>",
-            x(at),
+            "<text class=\"l\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            x(*at),
             HEIGHT - 8.0,
-            number(at)
+            escaped(label)
         );
     }
     for (row, curve) in curves.iter().enumerate() {
@@ -68,7 +113,7 @@ pub(super) fn plot(title: &str, unit: &str, curves: &[Curve]) -> String {
         let _ = write!(
             svg,
             "<polyline fill=\"none\" stroke=\"{0}\" stroke-width=\"1.5\" points=\"{1}\"/>\
-             <text class=\"l\" fill=\"{0}\" x=\"{2:.1}\" y=\"16\" text-anchor=\"end\">{3}</text>",
+             <text class=\"l\" style=\"fill:{0}\" x=\"{2:.1}\" y=\"16\" text-anchor=\"end\">{3}</text>",
             curve.colour,
             points.join(" "),
             WIDTH - RIGHT - 110.0 * f64::from(u32::try_from(curves.len() - row - 1).unwrap_or_default()),
@@ -106,13 +151,30 @@ mod tests {
     }
 
     #[test]
+    fn the_scale_of_shares_gives_the_rare_as_much_room_as_the_frequent() {
+        let curve = Curve {
+            name: String::new(),
+            colour: "#000000",
+            points: vec![(at_share(0.0), 1.0), (at_share(0.995), 2.0)],
+        };
+        let labels: Vec<String> = Scale::shares(&[curve])
+            .labels
+            .into_iter()
+            .map(|(_, label)| label)
+            .collect();
+        assert_eq!(labels, ["0 %", "50 %", "90 %", "99 %"]);
+        assert!((at_share(0.99) - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn a_plot_shows_every_curve_and_escapes_its_names() {
         let curve = Curve {
             name: "<b>".to_owned(),
             colour: "#000000",
             points: vec![(0.0, 1.0), (1.0, 2.0)],
         };
-        let svg = plot("rate", "/s", &[curve]);
+        let curves = [curve];
+        let svg = plot("rate", "/s", &Scale::seconds(&curves), &curves);
         assert!(svg.contains("points=\"64.0,110.0 708.0,28.0\""), "{svg}");
         assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"));
     }

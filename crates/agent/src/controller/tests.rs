@@ -120,3 +120,43 @@ fn g6_an_agent_with_unusable_numbers_fails_by_name() {
         Verdict::Abort("agent a1 failed: its histogram is corrupt".to_owned())
     );
 }
+
+#[test]
+fn g2_live_percentiles_are_those_of_all_operations_in_one_histogram() {
+    let taken = |latencies: &[(u64, u64)]| {
+        let recorder = Recorder::default();
+        for (count, micros) in latencies {
+            for _ in 0..*count {
+                recorder.record(&Operation {
+                    stage: Stage::Steady,
+                    intended: 1_000,
+                    started: 1_000,
+                    ended: 1_000 + micros,
+                    end: OperationEnd::Done,
+                });
+            }
+        }
+        recorder.snapshot()
+    };
+    let mut collector = agents(2, AgentLoss::FailFast);
+    for (index, latencies) in [[(900, 1_000)], [(100, 100_000)]].iter().enumerate() {
+        let seen = Seen::Numbers {
+            state: AgentState::Running,
+            sequence: 1,
+            counts: Box::new(taken(latencies)),
+            message: String::new(),
+        };
+        collector.take(index, seen, seconds(1));
+    }
+    let whole = taken(&[(900, 1_000), (100, 100_000)]);
+    let live = collector.merged.total();
+    for share in [0.5, 0.9, 0.95, 0.99, 0.999, 1.0] {
+        let quantile = |counts: &Counts| counts.headline().latency.quantile(share);
+        assert_eq!(quantile(&live), quantile(&whole), "at {share}");
+    }
+    let p95 = live.headline().latency.quantile(0.95);
+    assert!(
+        (100_000..100_100).contains(&p95),
+        "not the mean of both agents, which is 10.9 ms: {p95} µs"
+    );
+}

@@ -4,6 +4,7 @@ use sprag_core::document::{Fields, Reader, scalar};
 use sprag_core::time::duration::Millis;
 use url::Url;
 
+use super::action;
 use super::threshold::{Measure, Threshold};
 
 /// The longest phase, in milliseconds.
@@ -34,6 +35,7 @@ fn phase(reader: &mut Reader, fields: &Fields<'_>) {
     times(reader, fields);
     match fields.text("workload") {
         Some("http") => needs(reader, fields, "http", "{ url: \"http://127.0.0.1:8080/\" }"),
+        Some("action") => needs(reader, fields, "action", "{ definition: charge.yaml }"),
         Some("machine") => needs(
             reader,
             fields,
@@ -45,6 +47,9 @@ fn phase(reader: &mut Reader, fields: &Fields<'_>) {
     }
     if let Some(http) = fields.map("http") {
         call(reader, &http);
+    }
+    if let Some(action) = fields.map("action") {
+        action::check(reader, &action);
     }
     if let Some(machine) = fields.map("machine") {
         address(reader, &machine, "server", "http://127.0.0.1:7400");

@@ -2,6 +2,7 @@
 
 use sprag_core::document::Shape::{Duration, Either, Filled, Flag, List, Map, Open, Text, Whole, Word};
 use sprag_core::document::{Key, Shape, Table};
+use sprag_core::machine::testing::MOCK;
 use sprag_core::{keys, table};
 
 use super::threshold::Measure;
@@ -10,6 +11,8 @@ use super::threshold::Measure;
 const USERS_MAX: u64 = 100_000;
 /// The most operations a second.
 const RATE_MAX: u64 = 1_000_000;
+/// The largest share of a scenario.
+const WEIGHT_MAX: u64 = 1_000_000;
 /// The most agents that a quorum can ask for.
 const AGENTS_MAX: u64 = 10_000;
 
@@ -18,7 +21,14 @@ static EXEC_MAP: Shape = Map(&EXEC);
 static MACHINE_MAP: Shape = Map(&MACHINE);
 static PHASE_MAP: Shape = Map(&PHASE);
 static THRESHOLDS_MAP: Shape = Map(&THRESHOLDS);
-static WORKLOAD: Shape = Word(&["http", "exec", "machine"]);
+static ACTION_MAP: Shape = Map(&ACTION);
+static WORKLOAD: Shape = Word(&["http", "action", "machine", "exec"]);
+static DEFINITION: Shape = Either(&[Filled, Open]);
+static MOCKS: Shape = Either(&[Map(&MOCK), List(&Map(&MOCK))]);
+static WEIGHT: Shape = Whole {
+    least: 1,
+    most: WEIGHT_MAX,
+};
 static USERS: Shape = Whole {
     least: 1,
     most: USERS_MAX,
@@ -35,10 +45,11 @@ static SEED: Shape = Whole {
 };
 
 /// A phase, and with it the whole plan.
-const fn phase_keys() -> [Key; 10] {
+const fn phase_keys() -> [Key; 11] {
     keys! {
         required "workload": WORKLOAD => "What one operation is.";
         optional "http": HTTP_MAP => "The request of the workload `http`.";
+        optional "action": ACTION_MAP => "The action of the workload `action`.";
         optional "exec": EXEC_MAP => "The program of the workload `exec`.";
         optional "machine": MACHINE_MAP => "The execution of the workload `machine`.";
         optional "concurrency": USERS => "Users; each starts an operation when its previous one ends.";
@@ -50,7 +61,7 @@ const fn phase_keys() -> [Key; 10] {
     }
 }
 
-static PHASE_KEYS: [Key; 10] = phase_keys();
+static PHASE_KEYS: [Key; 11] = phase_keys();
 
 /// A phase.
 pub(super) static PHASE: Table = Table {
@@ -59,10 +70,11 @@ pub(super) static PHASE: Table = Table {
     keys: &PHASE_KEYS,
 };
 
-const fn plan_keys() -> [Key; 18] {
+const fn plan_keys() -> [Key; 19] {
     let [
         workload,
         http,
+        action,
         exec,
         machine,
         concurrency,
@@ -76,6 +88,7 @@ const fn plan_keys() -> [Key; 18] {
         Key::required("name", &Filled, "Its name."),
         workload,
         http,
+        action,
         exec,
         machine,
         concurrency,
@@ -102,7 +115,7 @@ const fn plan_keys() -> [Key; 18] {
     ]
 }
 
-static PLAN_KEYS: [Key; 18] = plan_keys();
+static PLAN_KEYS: [Key; 19] = plan_keys();
 
 /// The whole plan.
 pub(super) static PLAN: Table = Table {
@@ -116,8 +129,30 @@ pub(super) static HTTP: Table = table! {
     "http" called "`http`";
     required "url": Filled => "Where.";
     optional "method": Word(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) => "How.";
+    optional "protocol": Word(&["auto", "http1", "http2"]) => "The version of HTTP; by default, TLS chooses it.";
     optional "headers": Open => "Its headers.";
     optional "body": Shape::Any => "Its body: text, or a value that is sent as JSON.";
+};
+
+/// An action.
+pub(super) static ACTION: Table = table! {
+    "loadAction" called "`action`";
+    required "definition": DEFINITION => "An action definition, a machine, or the name of its file.";
+    optional "actionId": Filled => "The action of a machine.";
+    optional "variables": Open => "The variables at the trigger.";
+    optional "templates": Open => "Mail templates by name, for an action definition.";
+    optional "scenarios": List(&Map(&SCENARIO)) => "What the action meets instead of its target.";
+    optional "target": Word(&["mocks", "real"]) => "Whether scenarios answer; they do.";
+};
+
+/// Something that an action may meet.
+pub(super) static SCENARIO: Table = table! {
+    "loadScenario" called "a scenario";
+    required "name": Filled => "Its name.";
+    optional "description": Text => "What happens, for people.";
+    optional "weight": WEIGHT => "Its share among all scenarios; 1.";
+    required "mock": MOCKS => "What comes back, in order; the last one repeats.";
+    optional "expect": Open => "Where the action ends, for people.";
 };
 
 /// A program.

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use sprag_core::document::Finding;
+use sprag_core::document::source::Document;
+use sprag_core::machine::testing::{Mock, TestSubject};
 
 use super::threshold::Threshold;
 use crate::lifecycle::ControllerLoss;
@@ -48,6 +51,8 @@ pub struct Phase {
 pub enum Workload {
     /// One HTTP request.
     Http(HttpCall),
+    /// One action, from its trigger to its end.
+    Action(Box<ActionCall>),
     /// One run of a program, with its arguments.
     Exec(Vec<String>),
     /// One execution on a Sprag server, from its start to its end.
@@ -59,6 +64,7 @@ impl Workload {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Http(_) => "http",
+            Self::Action(_) => "action",
             Self::Exec(_) => "exec",
             Self::Machine(_) => "machine",
         }
@@ -72,10 +78,65 @@ pub struct HttpCall {
     pub url: String,
     /// How.
     pub method: String,
+    /// In which version of HTTP.
+    pub protocol: Protocol,
     /// Its headers.
     pub headers: Vec<(String, String)>,
     /// Its body.
     pub body: Option<String>,
+}
+
+/// The version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// What a TLS server chooses; without TLS, HTTP/1.1.
+    #[default]
+    Auto,
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2; without TLS, the server must know that beforehand.
+    Http2,
+}
+
+/// An action that is performed again and again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActionCall {
+    /// Its definition, or the machine that it belongs to.
+    pub definition: Document,
+    /// Which action of the machine.
+    pub action_id: Option<String>,
+    /// Mail templates of a definition without a machine.
+    pub templates: Option<Document>,
+    /// The variables at the trigger.
+    pub variables: Map<String, Value>,
+    /// What the action meets. Without any, its real target.
+    pub scenarios: Vec<Scenario>,
+}
+
+/// Something that an action may meet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// Its share among all scenarios.
+    pub weight: u32,
+    /// What comes back, in order; the last one repeats.
+    pub mock: Vec<Mock>,
+}
+
+impl ActionCall {
+    /// The action, compiled; or everything wrong with its definition, by its place in it.
+    pub fn subject(&self) -> Result<TestSubject, Vec<Finding>> {
+        match &self.action_id {
+            Some(action_id) if is_machine(&self.definition.value) => TestSubject::within(&self.definition, action_id),
+            _ => TestSubject::alone(&self.definition, "", self.templates.as_ref()),
+        }
+    }
+}
+
+/// Whether a definition is a machine.
+pub(super) fn is_machine(definition: &Value) -> bool {
+    definition.get("states").is_some()
 }
 
 /// The start of an execution.

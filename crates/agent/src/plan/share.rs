@@ -20,6 +20,15 @@ impl Share {
     /// Everything.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
+    /// A part of this part: the one of thread `index`, of so many threads.
+    #[must_use]
+    pub fn part(self, index: u32, of: u32) -> Self {
+        Self {
+            index: self.index + index * self.of,
+            of: self.of * of,
+        }
+    }
+
     /// How many of `total` are this agent's.
     pub fn count(self, total: u32) -> u32 {
         total / self.of + u32::from(self.index < total % self.of)

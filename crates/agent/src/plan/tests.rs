@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use sprag_core::document::source::Format;
+use sprag_core::document::source::{Format, Limits, parse};
+use sprag_core::machine::testing::{PlanOptions, Reach, TestSubject, plan_load};
 
 use super::*;
 use crate::lifecycle::ControllerLoss;
@@ -126,6 +127,121 @@ fn a_plan_may_start_executions_of_a_machine() {
     assert_eq!(found.len(), 2, "{found:?}");
 }
 
+/// What `sprag action plan-load` prints.
+fn generated() -> String {
+    let definition = "{actionId: push, type: webhook, config: {url: 'http://127.0.0.1:9/'}, timeout: 2s}";
+    let document = parse(definition, Format::Yaml, &Limits::DEFINITION).unwrap();
+    let subject = TestSubject::alone(&document, "", None).unwrap();
+    let options = PlanOptions {
+        concurrency: 50,
+        duration: 300_000,
+        ramp_up: 30_000,
+        seed: 42,
+    };
+    serde_json::to_string_pretty(&plan_load(&subject, Reach::Http, options).unwrap()).unwrap()
+}
+
+#[test]
+fn i1_what_plan_load_prints_is_a_plan_and_the_same_seed_gives_the_same_bytes() {
+    assert_eq!(generated(), generated());
+    let loaded = load(&generated(), Format::Json);
+    assert_eq!(loaded.findings, []);
+    let plan = loaded.plan.unwrap();
+    assert_eq!((plan.name.as_str(), plan.seed), ("push", 42));
+    assert_eq!(plan.main.model, Model::Closed { users: 50 });
+    assert_eq!(
+        (plan.main.duration, plan.main.ramp_up),
+        (Duration::from_mins(5), Duration::from_secs(30))
+    );
+    let Workload::Action(call) = &plan.main.workload else {
+        panic!("{:?}", plan.main.workload)
+    };
+    let names: Vec<&str> = call.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+    assert!(names.starts_with(&["success", "slow", "rate_limit"]), "{names:?}");
+    assert_eq!(call.scenarios.iter().map(|scenario| scenario.weight).sum::<u32>(), 100);
+    // Four attempts of 2 s with at most 60 s between them.
+    assert_eq!(plan.main.op_timeout, Duration::from_secs(248));
+    // Agents get an ordinary plan, and read the same from it.
+    let sent = load(&loaded.document.unwrap().to_string(), Format::Json);
+    assert_eq!(sent.plan.unwrap().main.op_timeout, plan.main.op_timeout);
+    let longer = generated().replace("\"rampUpTime\": 30000", "\"rampUpTime\": 300001");
+    assert!(
+        load(&longer, Format::Json).plan.is_none(),
+        "a ramp-up longer than the duration"
+    );
+}
+
+#[test]
+fn a_real_target_ignores_scenarios() {
+    let document = load(&generated(), Format::Json).document.unwrap();
+    let plan = load(&with_target(document, "real").to_string(), Format::Json)
+        .plan
+        .unwrap();
+    let Workload::Action(call) = plan.main.workload else {
+        panic!("no action")
+    };
+    assert_eq!(call.scenarios, []);
+}
+
+#[test]
+fn a_definition_in_a_file_travels_inside_the_plan() {
+    let text = "{name: a, workload: action, action: {definition: push.yaml}, concurrency: 1}";
+    let definition = "{actionId: push, type: noop}";
+    let files = |name: &str| match name {
+        "push.yaml" => Ok(parse(definition, Format::Yaml, &Limits::DEFINITION).unwrap()),
+        other => Err(format!("there is no `{other}`")),
+    };
+    let loaded = load_with(text, Format::Yaml, &files);
+    assert_eq!(loaded.findings, []);
+    let sent = loaded.document.unwrap();
+    assert_eq!(sent["action"]["definition"]["type"], "noop");
+    assert!(load(&sent.to_string(), Format::Json).plan.is_some());
+    let missing = load_with(&text.replace("push", "pull"), Format::Yaml, &files).findings;
+    assert!(missing[0].detail.contains("pull.yaml"), "{missing:?}");
+    assert!(load(text, Format::Yaml).plan.is_none(), "an agent reads no files");
+}
+
+#[test]
+fn a_faulty_action_is_refused_with_the_place_of_its_fault() {
+    let cases = [
+        ("action: { definition: { actionId: push } }", "/action/definition"),
+        (
+            "action: { definition: { actionId: push, type: noop, runner: far } }",
+            "external runner `far`",
+        ),
+        (
+            "action: { definition: { actionId: push, type: noop, enabled: false } }",
+            "enabled",
+        ),
+        (
+            "action: { definition: { id: m, initial: a, states: { a: {} } } }",
+            "`actionId` is missing",
+        ),
+        (
+            "action: { definition: { actionId: push, type: noop }, scenarios: [{ name: a, mock: { status: 200 } }] }",
+            "no HTTP call",
+        ),
+        (
+            "action: { definition: { actionId: push, type: webhook, config: {} }, scenarios: [{ name: a, mock: [] }] }",
+            "`mock` is empty",
+        ),
+        (
+            "action: { definition: { actionId: push, type: noop }, allow: ['10.0.0.0/8'] }",
+            "allow",
+        ),
+        ("duration: 1s", "lacks `action`"),
+    ];
+    for (line, meant) in cases {
+        let text = format!("name: a\nworkload: action\nconcurrency: 1\n{line}\n");
+        let found = load(&text, Format::Yaml).findings;
+        let said: Vec<String> = found
+            .iter()
+            .map(|found| format!("{} {}; {}", found.pointer, found.detail, found.remedy))
+            .collect();
+        assert!(said.iter().any(|said| said.contains(meant)), "{line}: {said:?}");
+    }
+}
+
 #[test]
 fn i2_ten_users_over_three_agents_are_four_three_and_three() {
     let counts: Vec<u32> = (0..3).map(|index| Share { index, of: 3 }.count(10)).collect();
@@ -148,6 +264,8 @@ proptest! {
         prop_assert_eq!(starts, whole);
         for (share, count) in shares.zip(counts) {
             prop_assert_eq!(share.user_starts(users, ramp_up).count(), count as usize);
+            let threads = (0..3).map(|thread| share.part(thread, 3).count(users));
+            prop_assert_eq!(threads.sum::<u32>(), count, "the threads of an agent do its part");
         }
     }
 

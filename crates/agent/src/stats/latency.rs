@@ -7,6 +7,8 @@ pub use crate::wire::proto::Histogram as Buckets;
 /// The longest latency that is told apart: one hour.
 pub const HIGHEST_MICROS: u64 = 3_600_000_000;
 const LOWEST_MICROS: u64 = 1;
+/// What a histogram has room for before it grows.
+const HIGHEST_AT_FIRST: u64 = 2_000;
 const DIGITS: u8 = 3;
 /// A histogram of these bounds has fewer distinct values.
 const BUCKETS_MAX: usize = 65_536;
@@ -21,8 +23,10 @@ pub struct Latency {
 impl Default for Latency {
     fn default() -> Self {
         // Bounds that the crate refuses would be a fault of this file; the tests construct one.
-        let histogram = Histogram::new_with_bounds(LOWEST_MICROS, HIGHEST_MICROS, DIGITS)
+        let mut histogram = Histogram::new_with_bounds(LOWEST_MICROS, HIGHEST_AT_FIRST, DIGITS)
             .unwrap_or_else(|error| unreachable!("the bounds are valid: {error}"));
+        // A controller has four of them for each agent, and few targets take an hour.
+        histogram.auto(true);
         Self {
             histogram,
             saturated: 0,
@@ -54,7 +58,9 @@ impl Latency {
     /// Counts one latency. One beyond the range counts as the longest.
     pub fn record(&mut self, micros: u64) {
         self.saturated += u64::from(micros > HIGHEST_MICROS);
-        self.histogram.saturating_record(micros.max(LOWEST_MICROS));
+        if let Err(error) = self.histogram.record(micros.clamp(LOWEST_MICROS, HIGHEST_MICROS)) {
+            unreachable!("a histogram grows to its bound: {error}");
+        }
     }
 
     /// Adds everything that `other` counted.
@@ -64,6 +70,18 @@ impl Latency {
         if let Err(error) = self.histogram.add(histogram) {
             unreachable!("both have the same bounds: {error}");
         }
+    }
+
+    /// What was counted since an earlier state of the same counts.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut window = self.clone();
+        if window.histogram.subtract(&earlier.histogram).is_err() {
+            // It is no earlier state: everything counts.
+            return self.clone();
+        }
+        window.saturated = self.saturated.saturating_sub(earlier.saturated);
+        window
     }
 
     /// How many were counted.
@@ -134,8 +152,10 @@ impl Latency {
             total = total
                 .checked_add(count)
                 .ok_or(CorruptBuckets::Content("its counts overflow"))?;
-            let is_known = count > 0 && latency.histogram.record_n(value, count).is_ok();
-            if !is_known || value == 0 {
+            // The value of the last bucket is the end of that bucket.
+            let is_within = (LOWEST_MICROS..=HIGHEST_MICROS + HIGHEST_MICROS / 1_000).contains(&value);
+            let is_known = is_within && count > 0 && latency.histogram.record_n(value, count).is_ok();
+            if !is_known {
                 return Err(CorruptBuckets::Content("a value is out of its bounds"));
             }
         }

@@ -20,4 +20,4 @@ pub use merged::{AgentCounts, Merged};
 pub use offset::{Offset, PROBES_MIN, Probe};
 pub use recorder::{Operation, OperationEnd, Recorder, Stage};
 pub use tally::{Counts, Tally};
-pub use window::{Point, Series};
+pub use window::{Now, Point, Series};

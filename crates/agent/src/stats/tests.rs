@@ -256,3 +256,22 @@ fn reasons_of_failures_are_counted_merged_and_bounded() {
     assert!(reasons.iter().all(|(reason, _)| reason.len() <= 160));
     assert_eq!(reasons[0].0, "other reasons");
 }
+
+#[test]
+fn g4_memory_stays_flat_however_many_operations_are_counted() {
+    let many: u64 = if std::env::var_os("SPRAG_PROVE").is_some() {
+        100_000_000
+    } else {
+        1_000_000
+    };
+    let size = |latency: &Latency| latency.to_buckets().values.len();
+    let mut latency = Latency::default();
+    for number in 0..many / 10 {
+        latency.record(number % 100_000);
+    }
+    let before = size(&latency);
+    for number in 0..many - many / 10 {
+        latency.record(number % 100_000);
+    }
+    assert_eq!((latency.count(), size(&latency)), (many, before));
+}

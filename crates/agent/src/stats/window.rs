@@ -1,9 +1,11 @@
 //! The time series of a run: one point a second, with one owner, so every reader sees the same values.
 
+use super::latency::Latency;
 use super::tally::{Counts, per_second};
 
-/// A point this soon after the one before has its rate: a few operations in a moment are no rate.
-const SHORT_MICROS: u64 = 250_000;
+/// A point this soon after the one before has its rate: agents report once a second, so a shorter time may hold the operations of a
+/// longer one.
+const SHORT_MICROS: u64 = 750_000;
 
 /// One point of the series.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,12 +24,27 @@ pub struct Point {
     pub p95: u64,
     /// The 99th percentile so far.
     pub p99: u64,
+    /// The same of the operations since the previous point.
+    pub now: Now,
+}
+
+/// Latencies of the operations between two points, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    /// The median.
+    pub p50: u64,
+    /// The 95th percentile.
+    pub p95: u64,
+    /// The 99th percentile.
+    pub p99: u64,
 }
 
 /// The points of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     points: Vec<Point>,
+    /// All latencies at the latest point.
+    latency: Latency,
 }
 
 impl Series {
@@ -43,6 +60,10 @@ impl Series {
             per_second(ops.saturating_sub(ops_before), elapsed)
         };
         let headline = counts.headline();
+        let mut latency = counts.steady.latency.clone();
+        latency.add(&counts.ramp.latency);
+        let window = latency.since(&self.latency);
+        self.latency = latency;
         let point = Point {
             at,
             ops,
@@ -51,6 +72,11 @@ impl Series {
             p50: headline.latency.quantile(0.5),
             p95: headline.latency.quantile(0.95),
             p99: headline.latency.quantile(0.99),
+            now: Now {
+                p50: window.quantile(0.5),
+                p95: window.quantile(0.95),
+                p99: window.quantile(0.99),
+            },
         };
         self.points.push(point);
         point

@@ -11,7 +11,7 @@ use sprag_core::action::runner::{Attempt, BoxFuture, Control, Runner, Superseded
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, AttemptId, Slot};
 
-use super::Workload;
+use super::{Stateless, User, Workload};
 
 const KIND: &str = "exec";
 
@@ -91,7 +91,13 @@ impl Program {
 }
 
 impl Workload for Program {
-    fn perform(&self) -> BoxFuture<'_, Result<(), String>> {
+    fn user(self: Arc<Self>) -> Box<dyn User> {
+        Box::new(self)
+    }
+}
+
+impl Stateless for Program {
+    fn perform_one(&self) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(self.run())
     }
 }

@@ -3,24 +3,29 @@
 //! In the open model an operation is meant to start at its place in the schedule, however slow the others are. So latency counts
 //! from there: a stalled target cannot hide behind operations that wait to start.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::Workload;
+use super::{User, Workload};
 use crate::plan::{Model, Phase, Share};
 use crate::stats::{Operation, OperationEnd, Recorder, Stage};
 use crate::time::{Micros, whole_micros};
 
-/// One phase of a run, as one agent performs it.
+/// One phase of a run, as one thread of an agent performs it.
 #[derive(Clone)]
 pub struct Load {
     /// The phase.
     pub phase: Phase,
-    /// This agent's part of it.
+    /// This thread's part of it.
     pub share: Share,
+    /// Operations at once in the open model.
+    pub in_flight: u32,
     /// Whether it is the prepare phase.
     pub is_prepare: bool,
     /// What to perform.
@@ -38,21 +43,27 @@ pub struct Generator {
     load: Load,
     begin: u64,
     end: u64,
+    /// Users of the open model without an operation. The last one to come is the first to go, so few connections are open.
+    idle: Mutex<VecDeque<Box<dyn User>>>,
 }
 
 impl Generator {
     /// Performs the whole phase. Ends after its last operation.
     pub async fn perform(load: Load) -> Result<(), String> {
         let begin = load.clock.unix();
+        Self::perform_from(load, begin).await
+    }
+
+    /// Performs the whole phase, which began at that microsecond of the agent's clock.
+    pub async fn perform_from(load: Load, begin: u64) -> Result<(), String> {
         let end = begin.saturating_add(whole_micros(load.phase.duration));
         let model = load.phase.model;
-        let generator = Arc::new(Self { load, begin, end });
-        let result = match model {
-            Model::Closed { users } => Arc::clone(&generator).closed(users).await,
-            Model::Open { rate, in_flight } => Arc::clone(&generator).open(rate, in_flight as usize).await,
-        };
-        generator.load.workload.close().await;
-        result
+        let idle = Mutex::default();
+        let generator = Arc::new(Self { load, begin, end, idle });
+        match model {
+            Model::Closed { users } => generator.closed(users).await,
+            Model::Open { rate, .. } => generator.open(rate).await,
+        }
     }
 
     async fn closed(self: Arc<Self>, users: u32) -> Result<(), String> {
@@ -71,15 +82,18 @@ impl Generator {
         if !self.wait_until(self.begin.saturating_add(whole_micros(start))).await {
             return;
         }
-        while self.is_open() {
-            self.operate(self.load.clock.unix()).await;
+        let mut user = Arc::clone(&self.load.workload).user();
+        let mut cancelled = pin!(cancelled(self.load.cancelled.clone()));
+        let mut now = self.load.clock.unix();
+        while now < self.end && !*self.load.cancelled.borrow() {
+            now = self.operate(user.as_mut(), now, cancelled.as_mut()).await;
             // Operations that fail at once must not keep the others from running.
-            tokio::task::yield_now().await;
+            tokio::task::consume_budget().await;
         }
     }
 
-    async fn open(self: Arc<Self>, rate: u32, in_flight: usize) -> Result<(), String> {
-        let permits = Arc::new(Semaphore::new(in_flight));
+    async fn open(self: Arc<Self>, rate: u32) -> Result<(), String> {
+        let permits = Arc::new(Semaphore::new(self.load.in_flight as usize));
         let mut set = JoinSet::new();
         let mut number = 0;
         while let Some(intended) = self.arrival(number, rate) {
@@ -91,7 +105,7 @@ impl Generator {
             };
             let generator = Arc::clone(&self);
             set.spawn(async move {
-                generator.operate(intended).await;
+                generator.arrived(intended).await;
                 drop(permit);
             });
             while let Some(ended) = set.try_join_next() {
@@ -106,6 +120,20 @@ impl Generator {
             not_panicked(ended)?;
         }
         Ok(())
+    }
+
+    /// Performs one arrival, as a user without an operation.
+    async fn arrived(&self, intended: u64) {
+        let idle = self.idle().pop_back();
+        let mut user = idle.unwrap_or_else(|| Arc::clone(&self.load.workload).user());
+        let cancelled = pin!(cancelled(self.load.cancelled.clone()));
+        self.operate(user.as_mut(), intended, cancelled).await;
+        self.idle().push_back(user);
+    }
+
+    /// A task that panicked while it held the lock left whole entries behind.
+    fn idle(&self) -> MutexGuard<'_, VecDeque<Box<dyn User>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When the arrival is meant to start, if that is before the end of the phase.
@@ -142,10 +170,6 @@ impl Generator {
         }
     }
 
-    fn is_open(&self) -> bool {
-        !*self.load.cancelled.borrow() && self.load.clock.unix() < self.end
-    }
-
     /// Waits. False if the run is cancelled before.
     async fn wait_until(&self, instant: u64) -> bool {
         let left = instant.saturating_sub(self.load.clock.unix());
@@ -159,13 +183,12 @@ impl Generator {
         }
     }
 
-    /// Performs one operation and counts it.
-    async fn operate(&self, intended: u64) {
+    /// Performs one operation and counts it. Returns when it ended.
+    async fn operate(&self, user: &mut dyn User, intended: u64, cancelled: Pin<&mut impl Future<Output = ()>>) -> u64 {
         let started = self.load.clock.unix();
         let end = tokio::select! {
             biased;
-            () = cancelled(self.load.cancelled.clone()) => OperationEnd::Cut,
-            performed = tokio::time::timeout(self.load.phase.op_timeout, self.load.workload.perform()) => match performed {
+            performed = tokio::time::timeout(self.load.phase.op_timeout, user.perform()) => match performed {
                 Ok(Ok(())) => OperationEnd::Done,
                 Ok(Err(reason)) => {
                     self.load.recorder.fail(&reason);
@@ -173,14 +196,17 @@ impl Generator {
                 }
                 Err(_) => self.timed_out(),
             },
+            () = cancelled => OperationEnd::Cut,
         };
+        let ended = self.load.clock.unix();
         self.load.recorder.record(&Operation {
             stage: self.stage(intended),
             intended,
             started,
-            ended: self.load.clock.unix(),
+            ended,
             end,
         });
+        ended
     }
 
     fn timed_out(&self) -> OperationEnd {

@@ -1,14 +1,19 @@
 //! The workload `machine`: starts an execution on a Sprag server, and waits for its end.
 
+use std::sync::Arc;
+
+use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use sprag_core::action::runner::BoxFuture;
 use sprag_runners::http::outbound::Guard;
+use sprag_runners::http::tls_config;
 use url::Url;
 
-use super::Workload;
-use super::http::{client, described, reachable};
+use super::http::{USER_AGENT, reachable};
+use super::{Stateless, User, Workload};
 use crate::plan::MachineStart;
+use crate::text::causes;
 
 /// Where executions are started. The server waits for an end before it answers.
 const START: &str = "/v1/executions?wait=30s";
@@ -60,9 +65,36 @@ impl Executions {
 }
 
 impl Workload for Executions {
-    fn perform(&self) -> BoxFuture<'_, Result<(), String>> {
+    fn user(self: Arc<Self>) -> Box<dyn User> {
+        Box::new(self)
+    }
+}
+
+impl Stateless for Executions {
+    fn perform_one(&self) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(self.run())
     }
+}
+
+/// An error with its causes, and without the address: that may hold a secret.
+fn described(error: reqwest::Error) -> String {
+    causes(&error.without_url())
+}
+
+fn client(guard: &Guard) -> Result<Client, String> {
+    let tls = tls_config().map_err(|error| format!("TLS could not be set up: {error}"))?;
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .dns_resolver(Arc::new(guard.clone()))
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .no_proxy()
+        .http1_only()
+        .pool_max_idle_per_host(usize::MAX)
+        .user_agent(USER_AGENT)
+        .build()
+        .map_err(|error| format!("the HTTP client could not be built: {error}"))
 }
 
 fn path(server: &Url, path: &str) -> Result<Url, String> {

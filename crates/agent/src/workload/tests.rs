@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use serde_json::json;
 use sprag_core::action::runner::BoxFuture;
-use sprag_core::clock::Clock;
+use sprag_core::clock::{Clock, System};
 use sprag_core::document::source::Format;
 use sprag_core::time::Timestamp;
 use sprag_runners::Options;
+use sprag_runners::secrets::{Provider, SecretError, Secrets};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Generator, Load, Standard, Workload, Workloads};
-use crate::plan::{Plan, Share, load};
+use super::{Generator, Load, Standard, Stateless, User, Workload, Workloads};
+use crate::plan::{Model, Plan, Share, load};
 use crate::stats::{Counts, Recorder};
 use crate::time::Micros;
 
@@ -40,7 +41,13 @@ struct Stalling {
 }
 
 impl Workload for Stalling {
-    fn perform(&self) -> BoxFuture<'_, Result<(), String>> {
+    fn user(self: Arc<Self>) -> Box<dyn User> {
+        Box::new(self)
+    }
+}
+
+impl Stateless for Stalling {
+    fn perform_one(&self) -> BoxFuture<'_, Result<(), String>> {
         let number = self.count.fetch_add(1, Ordering::SeqCst);
         self.starts.lock().unwrap().push(self.clock.unix());
         let millis = if number == self.stalls_at { 1_000 } else { 5 };
@@ -68,8 +75,13 @@ async fn performed(lines: &str, share: Share, stalls_at: u32) -> (Counts, Vec<u6
     let recorder = Arc::new(Recorder::default());
     let (_keep, cancelled) = watch::channel(false);
     let begin = clock.unix();
+    let phase = plan(lines).main;
     let load = Load {
-        phase: plan(lines).main,
+        in_flight: match phase.model {
+            Model::Open { in_flight, .. } => in_flight,
+            Model::Closed { .. } => 0,
+        },
+        phase,
         share,
         is_prepare: false,
         workload: Arc::<Stalling>::clone(&workload),
@@ -126,15 +138,140 @@ async fn an_operation_past_its_timeout_fails_and_is_labelled_after_the_end() {
 
 #[tokio::test]
 async fn an_address_that_the_host_does_not_allow_is_refused_before_the_start() {
-    let workloads = Standard::new(&Options::default(), Arc::new(Simulated(Instant::now()))).unwrap();
+    let workloads = Standard::new(&Options::default(), Arc::default(), Arc::new(Simulated(Instant::now()))).unwrap();
     let plan = plan("concurrency: 1");
-    let refused = workloads.build(&plan, &plan.main).await.err().unwrap();
+    let refused = workloads.build(&plan, &plan.main, Share::WHOLE).await.err().unwrap();
     assert!(
         refused.contains("http.url") && refused.contains("[outbound] allow"),
         "{refused}"
     );
     let exec = json!({"name": "a", "workload": "exec", "exec": {"command": ["true"]}, "concurrency": 1});
     let plan = load(&exec.to_string(), Format::Json).plan.unwrap();
-    let refused = workloads.build(&plan, &plan.main).await.err().unwrap();
+    let refused = workloads.build(&plan, &plan.main, Share::WHOLE).await.err().unwrap();
     assert!(refused.contains("exec.command.0"), "{refused}");
+}
+
+/// Performs so many actions of this definition one after the other: how each ended.
+async fn acted(action: &serde_json::Value, count: u32, secrets: Secrets) -> Vec<Result<(), String>> {
+    let mut options = Options::default();
+    options.outbound.allow.push("127.0.0.0/8".to_owned());
+    let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::default()));
+    let workloads = Standard::new(&options, Arc::new(secrets), clock).unwrap();
+    let text = json!({"name": "a", "workload": "action", "action": action, "concurrency": 1, "seed": 7}).to_string();
+    let loaded = load(&text, Format::Json);
+    let plan = loaded.plan.unwrap_or_else(|| panic!("{:?}", loaded.findings));
+    let workload = workloads.build(&plan, &plan.main, Share::WHOLE).await.unwrap();
+    let mut user = workload.user();
+    let mut ends = Vec::new();
+    for _ in 0..count {
+        ends.push(user.perform().await);
+    }
+    ends
+}
+
+/// A webhook that nothing but a stub answers.
+fn webhook() -> serde_json::Value {
+    json!({
+        "actionId": "push", "type": "webhook", "timeout": 300,
+        "config": {"url": "http://127.0.0.1:1/orders", "method": "POST", "body": "an order"},
+        "retryPolicy": {"maxAttempts": 2, "baseDelay": 1, "jitter": false}
+    })
+}
+
+fn with(mock: &serde_json::Value) -> serde_json::Value {
+    json!({"definition": webhook(), "scenarios": [{"name": "only", "mock": mock}]})
+}
+
+#[tokio::test]
+async fn each_reply_of_a_scenario_comes_over_a_real_connection() {
+    let one = |mock: serde_json::Value| async move { acted(&with(&mock), 1, Secrets::default()).await.remove(0) };
+    assert_eq!(one(json!({"status": 200, "body": {"id": 7}})).await, Ok(()));
+    assert_eq!(
+        one(json!([{"status": 503}, {"status": 200}])).await,
+        Ok(()),
+        "the policy retries"
+    );
+    let failing = [
+        (json!({"status": 503}), "service_unavailable"),
+        (json!({"status": 404}), "not_found"),
+        (json!({"status": 200, "delay": 5_000}), "timeout"),
+        (json!({"cut": "connect"}), "network_error"),
+        (json!({"cut": "request"}), "network_error"),
+        (json!({"status": 200, "body": "half", "cut": "reply"}), "network_error"),
+        (
+            json!({"error": {"type": "conflict", "message": "as planned"}}),
+            "conflict: as planned",
+        ),
+    ];
+    for (mock, kind) in failing {
+        let end = one(mock.clone()).await.unwrap_err();
+        assert!(end.starts_with(kind), "{mock}: {end}");
+    }
+    assert_eq!(
+        one(json!([{"error": {"type": "timeout"}}, {"result": {}}])).await,
+        Ok(())
+    );
+}
+
+#[tokio::test]
+async fn the_seed_and_the_number_of_an_action_draw_its_scenario_by_weight() {
+    let scenarios = json!([
+        {"name": "good", "weight": 70, "mock": {"status": 200}},
+        {"name": "bad", "weight": 30, "mock": {"status": 404}},
+    ]);
+    let action = json!({"definition": webhook(), "scenarios": scenarios});
+    let first = acted(&action, 200, Secrets::default()).await;
+    assert_eq!(
+        first,
+        acted(&action, 200, Secrets::default()).await,
+        "a seed always draws the same"
+    );
+    let good = first.iter().filter(|end| end.is_ok()).count();
+    assert!((120..=160).contains(&good), "{good} of 200 by a weight of 70 in 100");
+}
+
+/// One secret.
+struct OneSecret;
+
+impl Provider for OneSecret {
+    fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, SecretError>> {
+        let value = (name == "token").then(|| "hunter2hunter2".to_owned());
+        Box::pin(std::future::ready(Ok(value)))
+    }
+
+    fn place(&self, name: &str) -> String {
+        format!("the test, as `{name}`")
+    }
+}
+
+#[tokio::test]
+async fn h3_a_secret_is_bound_for_an_attempt_and_no_reason_shows_it() {
+    let secrets = || Secrets::new(vec![Box::new(OneSecret)]);
+    let definition = |url: &str| {
+        let config = json!({"url": url, "method": "POST", "headers": {"authorization": "Bearer {{secrets.token}}"}});
+        json!({"actionId": "push", "type": "webhook", "config": config, "retryPolicy": {"maxAttempts": 1}})
+    };
+    let good =
+        json!({"definition": definition("http://127.0.0.1:1/"), "scenarios": [{"name": "a", "mock": {"status": 200}}]});
+    assert_eq!(acted(&good, 1, secrets()).await, [Ok(())]);
+    let unset = acted(&good, 1, Secrets::default()).await.remove(0).unwrap_err();
+    assert!(unset.contains("secret `token`"), "{unset}");
+    // The host is made of the secret, and the error of the runner would name it.
+    let real = json!({"definition": definition("http://{{secrets.token}}.invalid/")});
+    let end = acted(&real, 1, secrets()).await.remove(0).unwrap_err();
+    assert_eq!(end, "network_error");
+}
+
+#[tokio::test]
+async fn an_action_that_this_host_does_not_allow_is_refused_before_the_start() {
+    let workloads = Standard::new(&Options::default(), Arc::default(), Arc::new(Simulated(Instant::now()))).unwrap();
+    let refused = async |definition: serde_json::Value| {
+        let text = json!({"name": "a", "workload": "action", "action": {"definition": definition}, "concurrency": 1});
+        let plan = load(&text.to_string(), Format::Json).plan.unwrap();
+        workloads.build(&plan, &plan.main, Share::WHOLE).await.err().unwrap()
+    };
+    let exec = refused(json!({"actionId": "a", "type": "exec", "config": {"command": ["true"]}})).await;
+    assert!(exec.contains("action.definition.config.command"), "{exec}");
+    let unknown = refused(json!({"actionId": "a", "type": "webhok", "config": {}})).await;
+    assert!(unknown.contains("webhook"), "{unknown}");
 }

@@ -6,7 +6,7 @@ use sprag_agent::wire::proto::{Status as Reported, Transition};
 use tokio::time::Instant;
 use tonic::Code;
 
-use crate::rig::{Rig, code, ops, plan};
+use crate::rig::{Rig, code, is_proof, ops, plan};
 
 fn names(history: &[Transition]) -> Vec<&str> {
     history.iter().map(|made| made.to.as_str()).collect()
@@ -73,6 +73,7 @@ async fn e3_a_task_that_ignores_its_cancellation_is_ended_at_an_await_point() {
     let rig = Rig::with(options, performed).await;
     let mut client = rig.client().await;
     let mut run = client.running(&plan("deaf", "concurrency: 2")).await;
+    rig.until_performing().await;
     let began = Instant::now();
     client.abort(&run.id).await.unwrap();
     let (_, end) = run.rest().await;
@@ -146,11 +147,7 @@ async fn e6_aborts_name_their_run_and_repeat_without_effect() {
 async fn e7_and_d34_aborts_around_the_start_and_the_end_leave_one_end_each() {
     let rig = Rig::start().await;
     let mut client = rig.client().await;
-    let tries = if std::env::var_os("SPRAG_PROVE").is_some() {
-        500
-    } else {
-        40
-    };
+    let tries = if is_proof() { 500 } else { 40 };
     for number in 0..tries {
         let mut run = client.ready(&plan("quick", "concurrency: 2\nduration: 20ms")).await;
         let now = client

@@ -6,7 +6,7 @@ use sprag_agent::wire::proto::{PingRequest, Status as Reported};
 use tokio::time::Instant;
 use tonic::Code;
 
-use crate::rig::{Rig, code, plan, rest};
+use crate::rig::{Rig, code, is_proof, plan, rest};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn b1_a_valid_plan_is_answered_by_one_ready_within_a_tenth_of_a_second() {
@@ -27,8 +27,12 @@ async fn b1_a_valid_plan_is_answered_by_one_ready_within_a_tenth_of_a_second() {
         );
     }
     times.sort();
-    // A hang guard here; `make prove` prints the figure.
-    assert!(times[98] < Duration::from_secs(5), "p99 {:?}", times[98]);
+    let most = if is_proof() {
+        Duration::from_millis(100)
+    } else {
+        Duration::from_secs(5)
+    };
+    assert!(times[98] < most, "p99 {:?}", times[98]);
     println!("agents: READY p99 {:?} of 100", times[98]);
 }
 
@@ -120,8 +124,7 @@ async fn b6_a_check_that_blocks_does_not_delay_pings() {
     let mut client = rig.client().await;
     let (mut stream, _keep) = client.ask(&plan("blocking-check", "concurrency: 1")).await.unwrap();
     let mut other = rig.client().await;
-    let mut worst = Duration::ZERO;
-    let mut pings = 0;
+    let mut pings = Vec::new();
     let first = stream.message();
     tokio::pin!(first);
     loop {
@@ -134,13 +137,17 @@ async fn b6_a_check_that_blocks_does_not_delay_pings() {
             }
             pong = other.0.ping(PingRequest {}) => {
                 pong.unwrap();
-                worst = worst.max(began.elapsed());
-                pings += 1;
+                pings.push(began.elapsed());
             }
         }
     }
-    assert!(pings > 10, "{pings} pings during the check, the slowest {worst:?}");
-    println!("agents: slowest of {pings} pings during a blocking check {worst:?}");
+    pings.sort();
+    assert!(pings.len() > 10, "{pings:?}");
+    let p99 = pings[pings.len() * 99 / 100];
+    println!("agents: p99 of {} pings during a blocking check {p99:?}", pings.len());
+    if is_proof() {
+        assert!(p99 < Duration::from_millis(50), "{p99:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

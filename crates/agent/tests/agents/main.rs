@@ -7,6 +7,7 @@ mod aborts;
 mod admission;
 mod controllers;
 mod losses;
+mod proofs;
 mod rig;
 mod runs;
 mod security;

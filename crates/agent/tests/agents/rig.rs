@@ -8,13 +8,13 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use sprag_agent::agent::{Agent, Options};
 use sprag_agent::lifecycle::Bounds;
-use sprag_agent::plan::{Phase, Plan};
+use sprag_agent::plan::{Phase, Plan, Share};
 use sprag_agent::wire::proto::controller_message::Content;
 use sprag_agent::wire::proto::workload_agent_client::WorkloadAgentClient;
 use sprag_agent::wire::proto::{
     AbortRequest, AgentStatus, ControllerMessage, LiveStats, Prepare, Start, Status as Reported, StatusRequest,
 };
-use sprag_agent::workload::{Workload, Workloads};
+use sprag_agent::workload::{Stateless, User, Workload, Workloads};
 use sprag_core::action::runner::BoxFuture;
 use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
@@ -61,13 +61,13 @@ struct Operation {
 }
 
 impl Workloads for Odd {
-    fn build<'a>(&'a self, plan: &'a Plan, _: &'a Phase) -> BoxFuture<'a, Result<Arc<dyn Workload>, String>> {
+    fn build<'a>(&'a self, plan: &'a Plan, _: &'a Phase, _: Share) -> BoxFuture<'a, Result<Arc<dyn Workload>, String>> {
         Box::pin(async move {
             match plan.name.as_str() {
                 "slow-check" => tokio::time::sleep(Duration::from_millis(80)).await,
                 "long-check" => tokio::time::sleep(Duration::from_secs(10)).await,
                 "blocking-check" => {
-                    let scan = tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_secs(1)));
+                    let scan = tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_secs(3)));
                     scan.await.unwrap();
                 }
                 "refused" => return Err("`exec.command.0`: `rm` is not allowed here".to_owned()),
@@ -81,8 +81,8 @@ impl Workloads for Odd {
     }
 }
 
-impl Workload for Operation {
-    fn perform(&self) -> BoxFuture<'_, Result<(), String>> {
+impl Stateless for Operation {
+    fn perform_one(&self) -> BoxFuture<'_, Result<(), String>> {
         self.performed.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             match self.name.as_str() {
@@ -92,6 +92,10 @@ impl Workload for Operation {
                     std::thread::sleep(Duration::from_secs(2));
                     Ok(())
                 }
+                "stuck-long" => {
+                    std::thread::sleep(Duration::from_secs(22));
+                    Ok(())
+                }
                 _ => {
                     tokio::time::sleep(Duration::from_millis(2)).await;
                     Ok(())
@@ -99,11 +103,18 @@ impl Workload for Operation {
             }
         })
     }
+}
+
+impl Workload for Operation {
+    fn user(self: Arc<Self>) -> Box<dyn User> {
+        Box::new(self)
+    }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             match self.name.as_str() {
                 "cleanup" => tokio::time::sleep(Duration::from_millis(600)).await,
+                "long-cleanup" => tokio::time::sleep(Duration::from_secs(2)).await,
                 "deaf" => std::future::pending().await,
                 _ => {}
             }
@@ -135,6 +146,18 @@ pub(crate) fn quick(name: &str, clock: Arc<dyn Clock>) -> (Options, Arc<AtomicU6
     (options, performed)
 }
 
+/// Whether the tests with the times of the design run: behind `SPRAG_PROVE`, as part `agents` of tests/prove.sh.
+pub(crate) fn is_proof() -> bool {
+    std::env::var_os("SPRAG_PROVE").is_some()
+}
+
+/// An agent with the times of the design.
+pub(crate) async fn unhurried() -> Rig {
+    let odd = Odd::default();
+    let performed = Arc::clone(&odd.performed);
+    Rig::with(Options::new("a1", Shifted::by(0), Arc::new(odd)), performed).await
+}
+
 impl Rig {
     pub(crate) async fn start() -> Self {
         let (options, performed) = quick("a1", Shifted::by(0));
@@ -163,8 +186,17 @@ impl Rig {
     }
 
     pub(crate) async fn client(&self) -> Client {
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();
+        Client(WorkloadAgentClient::new(self.endpoint().connect().await.unwrap()))
+    }
+
+    /// A client that buffers so many bytes of a stream.
+    pub(crate) async fn narrow_client(&self, bytes: u32) -> Client {
+        let endpoint = self.endpoint().initial_stream_window_size(bytes);
         Client(WorkloadAgentClient::new(endpoint.connect().await.unwrap()))
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::from_shared(format!("http://{}", self.address)).unwrap()
     }
 
     /// Waits until an operation has begun.

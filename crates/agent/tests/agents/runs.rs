@@ -6,7 +6,7 @@ use sprag_agent::wire::counts_of;
 use sprag_agent::wire::proto::Status as Reported;
 use tokio::time::Instant;
 
-use crate::rig::{Rig, ops, plan};
+use crate::rig::{Rig, is_proof, ops, plan};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d1_live_messages_rise_and_never_take_anything_back() {
@@ -88,11 +88,7 @@ async fn d3_a_short_workload_ends_without_padding() {
 async fn d4_the_next_run_is_taken_right_after_the_end_of_the_stream() {
     let rig = Rig::start().await;
     let mut client = rig.client().await;
-    let tries = if std::env::var_os("SPRAG_PROVE").is_some() {
-        1_000
-    } else {
-        100
-    };
+    let tries = if is_proof() { 1_000 } else { 100 };
     for _ in 0..tries {
         let mut run = client.ready(&plan("quick", "concurrency: 1\nduration: 1ms")).await;
         run.start(0).await;
@@ -135,13 +131,14 @@ async fn failed_operations_are_counted_and_fail_no_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn d5_a_reader_that_pauses_gets_the_newest_numbers_and_the_end() {
     let rig = Rig::start().await;
-    let mut client = rig.client().await;
-    let mut run = client.ready(&plan("quick", "concurrency: 50\nduration: 2s")).await;
+    let mut client = rig.narrow_client(2_048).await;
+    let mut run = client.ready(&plan("quick", "concurrency: 50\nduration: 3s")).await;
     run.start(0).await;
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    tokio::time::sleep(Duration::from_millis(3_500)).await;
     let (messages, end) = run.rest().await;
     assert!(end.is_none());
     assert!(messages.last().unwrap().completed);
+    assert!(messages.len() < 20, "{} of 30 messages", messages.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]

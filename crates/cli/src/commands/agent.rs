@@ -8,6 +8,7 @@ use sprag_agent::agent::{Agent, Error, Options, Security, Tls};
 use sprag_agent::workload::Standard;
 use sprag_core::clock::{Clock, System};
 use sprag_core::time::Timestamp;
+use sprag_runners::secrets::Secrets;
 use tokio::sync::oneshot;
 
 use crate::commands::up::Signals;
@@ -78,12 +79,14 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         config: arguments.config.as_deref(),
         ..Given::default()
     };
-    let mut runners = Settings::load(&given, &Environment::process())?.runners;
+    let settings = Settings::load(&given, &Environment::process())?;
+    let mut runners = settings.runners;
     if arguments.listen.ip().is_loopback() {
         runners.outbound.allow.extend(LOOPBACK.map(str::to_owned));
     }
     let clock: Arc<dyn Clock> = Arc::new(System::start(Timestamp::default()));
-    let workloads = Arc::new(Standard::new(&runners, Arc::clone(&clock))?);
+    let secrets = Arc::new(Secrets::from_options(&settings.secrets, &clock)?);
+    let workloads = Arc::new(Standard::new(&runners, secrets, Arc::clone(&clock))?);
     let name = arguments.name.clone().unwrap_or_else(|| arguments.listen.to_string());
     let options = Options {
         security: security(arguments)?,

@@ -37,7 +37,6 @@ use std::future::Future;
 use clap::CommandFactory as _;
 
 pub(crate) use self::explain::accepted_messages;
-pub(crate) use self::machine::Known;
 pub(crate) use self::service::supervisors;
 use crate::completion;
 use crate::failure::Exit;

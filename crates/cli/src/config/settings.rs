@@ -32,7 +32,6 @@ use super::heads;
 use super::keys;
 use super::layers::{self, Invalid, Layers, Place, Problem};
 use super::providers;
-use crate::commands::Known;
 use crate::input;
 use crate::telemetry::Endpoint;
 
@@ -289,9 +288,8 @@ impl Check<'_> {
         let registry = Registry::standard(&settings.runners, clock(), Arc::default())
             .or_else(|_| Registry::standard(&sprag_runners::Options::default(), clock(), Arc::default()));
         let Ok(registry) = registry else { return };
-        let known = Known(registry);
-        let alerts = alerts::compile(&settings.alerts, &known).err();
-        let heads = settings.heads.as_ref().and_then(|entry| entry.compile(&known).err());
+        let alerts = alerts::compile(&settings.alerts, &registry).err();
+        let heads = settings.heads.as_ref().and_then(|entry| entry.compile(&registry).err());
         for Invalid { problems } in alerts.into_iter().chain(heads) {
             self.problems.extend(problems);
         }

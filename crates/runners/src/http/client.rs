@@ -19,7 +19,7 @@ use super::reply::Reply;
 use super::request::Request;
 use super::wire::{Came, Exchange, Script, Wire};
 use super::{retry_after, tls};
-use crate::http::outbound::{Guard, GuardError};
+use crate::http::outbound::{Guard, GuardError, OptionsError};
 
 /// How long a connection may take to open, name look-up and TLS included. There is one pool for each, and a request
 /// uses the longest that is shorter than its own time: so when a request's time is up, its connection was open, and
@@ -43,6 +43,9 @@ pub enum BuildError {
     /// The client could not be built.
     #[error("the HTTP client could not be built")]
     Client(#[from] reqwest::Error),
+    /// The guard of a detour could not be made.
+    #[error(transparent)]
+    Outbound(#[from] OptionsError),
 }
 
 /// The guarded HTTP client. Cheap to clone; clones share their connections.
@@ -154,6 +157,8 @@ impl Client {
     pub fn over(guard: Guard, clock: Arc<dyn Clock>, wire: Wire) -> Result<Self, BuildError> {
         let transport = match &wire.script {
             Some(script) => Transport::Scripted(Arc::clone(script)),
+            // The guard still judges the address that a request names. The server of the detour is this process's own.
+            None if wire.detour.is_some() => Transport::Network(Arc::new(Pools::new(&Guard::unguarded()?)?)),
             None => Transport::Network(Arc::new(Pools::new(&guard)?)),
         };
         Ok(Self {
@@ -202,13 +207,16 @@ impl Client {
         self.send(request).await
     }
 
-    async fn exchange(&self, request: Request) -> Result<Reply, Box<Outcome>> {
+    async fn exchange(&self, mut request: Request) -> Result<Reply, Box<Outcome>> {
         self.guard
             .check_url(&request.url)
             .map_err(|error| Box::new(error.outcome()))?;
         let started = Instant::now();
         let deadline = started + request.timeout;
         let host = request.url.host_str().unwrap_or_default().to_owned();
+        if let Some(detour) = &self.wire.detour {
+            request.url = detour.lead(&request);
+        }
         let arrived = match &self.transport {
             Transport::Network(pools) => pools.send(request, deadline).await,
             Transport::Scripted(script) => scripted(script.as_ref(), &request, deadline).await,

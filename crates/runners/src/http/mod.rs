@@ -25,4 +25,4 @@ pub use reply::Reply;
 pub(crate) use request::header;
 pub use request::{METHODS, Request, RequestError, headers, method, url};
 pub use tls::config as tls_config;
-pub use wire::{Answer, Came, Exchange, Observer, Script, Wire, scripted_headers};
+pub use wire::{Answer, Came, Detour, Exchange, Observer, Script, Wire, scripted_headers};

@@ -1,4 +1,5 @@
-//! What lies between a client and the other side: the network, or a script in its place; and who watches.
+//! What lies between a client and the other side: the network, a script in its place, or a server that stands in for all
+//! others; and who watches.
 //!
 //! A script says only what comes back and when. Whether that is in time, what it means, what was sent before it and
 //! what is kept of it is decided by the same code as for the network. It waits on the runtime's clock: where that is
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use sprag_core::action::outcome::Outcome;
+use url::Url;
 
 use super::reply::Reply;
 use super::request::Request;
@@ -18,8 +20,16 @@ use super::request::Request;
 pub struct Wire {
     /// Stands in for the network, if it is there.
     pub script: Option<Arc<dyn Script>>,
+    /// Leads requests to a server that stands in for every other, if it is there.
+    pub detour: Option<Arc<dyn Detour>>,
     /// Sees every exchange, if it is there.
     pub observer: Option<Arc<dyn Observer>>,
+}
+
+/// Leads requests to a server that stands in for the one that they name. Nothing else changes: they cross the network.
+pub trait Detour: Send + Sync {
+    /// Where this request goes.
+    fn lead(&self, request: &Request) -> Url;
 }
 
 /// Stands in for the network.

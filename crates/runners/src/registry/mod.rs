@@ -9,9 +9,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
-use sprag_core::action::runner::Runner;
+use sprag_core::action::SecretRules;
+use sprag_core::action::runner::{ConfigProblem, Runner};
 use sprag_core::clock::Clock;
+use sprag_core::document::source::nearest;
 use sprag_core::machine::testing::Reach;
+use sprag_core::machine::{ConfigCheck, UnknownType};
 
 use crate::api_call::{self, ApiCall};
 use crate::docusign::DocusignEnvelope;
@@ -135,11 +138,6 @@ impl Registry {
         }
     }
 
-    /// Whether `[secrets] allow` lets the machine name the secret.
-    pub fn allows_secret(&self, machine: &str, name: &str) -> bool {
-        self.secrets.allows(machine, name)
-    }
-
     /// Who serves `kind`.
     pub fn get(&self, kind: &str) -> Option<&Arc<dyn Runner>> {
         self.runners.get(kind)
@@ -148,6 +146,34 @@ impl Registry {
     /// Every type that is served, in order.
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.runners.keys().map(String::as_str)
+    }
+}
+
+/// Judges definitions by these runners.
+impl SecretRules for Registry {
+    fn takes_secret(&self, kind: &str, pointer: &str) -> bool {
+        let runner = self.get(kind);
+        runner.is_none_or(|runner| runner.takes_secret(kind, pointer))
+    }
+
+    fn allows_secret(&self, machine: &str, name: &str) -> bool {
+        self.secrets.allows(machine, name)
+    }
+}
+
+impl ConfigCheck for Registry {
+    fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
+        match self.get(kind) {
+            Some(runner) => Ok(runner.validate(kind, config)),
+            None => Err(UnknownType {
+                nearest: nearest(kind, self.types()).map(str::to_owned),
+            }),
+        }
+    }
+
+    fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
+        let runner = self.get(kind);
+        runner.map_or_else(Vec::new, |runner| runner.warnings(kind, config))
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// Concurrent actions, 1 to 100000
     #[arg(long, default_value_t = 10, value_name = "COUNT")]
     concurrency: u32,
-    /// Duration: 1s to 7d
+    /// Duration: 1s to 1h
     #[arg(long, default_value = "1m", value_name = "TIME")]
     duration: String,
     /// Time until all actions run

@@ -1,13 +1,16 @@
 //! `sprag load run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
 use sprag_agent::controller::{self, ClientTls, Connect, Ending, Error, Finished, NotReady, Options, RunResult, Stop};
-use sprag_agent::plan::{Plan, load};
+use sprag_agent::plan::{Plan, load_with, with_target};
 use sprag_core::clock::System;
 use sprag_core::document::Severity;
+use sprag_core::document::source::{Document, Format};
+use sprag_core::machine::testing::TestSubject;
+use sprag_core::machine::{LoadOptions, load_document};
 use sprag_core::time::Timestamp;
 use sprag_core::time::duration::Millis;
 use tokio::sync::mpsc;
@@ -15,6 +18,7 @@ use tokio::sync::mpsc;
 use super::show::{self, Screen};
 use crate::commands::agent::token;
 use crate::commands::machine::findings;
+use crate::commands::testing::parsed;
 use crate::commands::up::Signals;
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -47,6 +51,9 @@ pub(crate) struct Arguments {
     /// Addresses of the agents, with commas between them
     #[arg(long, value_name = "HOST:PORT", required = true, value_delimiter = ',')]
     agents: Vec<String>,
+    /// What actions meet, instead of what the plan says
+    #[arg(long, value_name = "TARGET", value_parser = ["mocks", "real"])]
+    target: Option<String>,
     /// Folder for the result, report and time series
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
@@ -81,7 +88,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
             std::process::exit(exit_of(Ending::Stopped(second)).code().into());
         });
         let mut screen = Screen::new(output == Output::Text);
-        anyhow::Ok(controller::run(&options, (&plan, &text), &mut screen, stops).await)
+        let finished = controller::run(&options, (&plan, &text), &mut screen, stops).await;
+        screen.end();
+        anyhow::Ok(finished)
     })?;
     let Finished { result, ending } = match finished {
         Ok(finished) => finished,
@@ -106,7 +115,12 @@ fn report(result: &RunResult, output: Output) -> anyhow::Result<()> {
 fn read(arguments: &Arguments) -> Result<(Plan, String), Failure> {
     let path = &arguments.plan;
     let text = input::text(path)?;
-    let loaded = load(&text, input::format(path, &text));
+    let files = |name: &str| definition(&path.parent().unwrap_or(Path::new("")).join(name));
+    let mut loaded = load_with(&text, input::format(path, &text), &files);
+    if let (Some(target), Some(document)) = (&arguments.target, &loaded.document) {
+        let document = with_target(document.clone(), target);
+        loaded = load_with(&document.to_string(), Format::Json, &files);
+    }
     let (Some(plan), Some(document)) = (loaded.plan, loaded.document) else {
         let errors = loaded
             .findings
@@ -120,6 +134,21 @@ fn read(arguments: &Arguments) -> Result<(Plan, String), Failure> {
             .fold(failure, |failure, line| failure.note(line.trim_end())));
     };
     Ok((plan, document.to_string()))
+}
+
+/// The definition or the machine in a file, with the mail templates beside it.
+fn definition(path: &Path) -> Result<Document, String> {
+    let document = parsed(path).map_err(|failure| failure.to_string())?;
+    let is_machine = document.value.get("states").is_some();
+    let found = if is_machine {
+        load_document(&document, &LoadOptions::default()).findings
+    } else {
+        TestSubject::alone(&document, "", None).err().unwrap_or_default()
+    };
+    match found.iter().find(|finding| finding.severity == Severity::Error) {
+        Some(finding) => Err(findings::text(path, finding).trim_end().to_owned()),
+        None => Ok(document),
+    }
 }
 
 fn options(arguments: &Arguments) -> Result<Options, Failure> {

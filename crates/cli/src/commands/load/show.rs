@@ -12,6 +12,8 @@ pub(super) struct Screen {
     is_table: bool,
     notes: Vec<String>,
     bar: output::Progress,
+    /// What stands beside the bar.
+    words: String,
 }
 
 impl Screen {
@@ -21,6 +23,16 @@ impl Screen {
             is_table: shows_text && output::is_terminal(),
             notes: Vec::new(),
             bar: output::Progress::new(),
+            words: String::new(),
+        }
+    }
+}
+
+impl Screen {
+    /// Leaves the last line as it is, and begins a new one.
+    pub(super) fn end(&mut self) {
+        if !self.words.is_empty() {
+            self.bar.end(&self.words);
         }
     }
 }
@@ -39,13 +51,13 @@ impl Progress for Screen {
 
     fn live(&mut self, live: &Live<'_>) {
         let (elapsed, duration) = (live.elapsed.min(live.duration), live.duration);
-        let words = words(live);
+        self.words = words(live);
         if self.is_table {
             let notes = self.notes.join("\n");
             // A terminal that is gone ends with the process.
             let _ = output::redraw(&format!("{}\n{}{notes}\n", agents(live), figures(live)));
         }
-        self.bar.show(&words, Some((whole(elapsed), whole(duration))));
+        self.bar.show(&self.words, Some((whole(elapsed), whole(duration))));
     }
 }
 
@@ -151,7 +163,7 @@ pub(super) fn comparison(results: &[RunResult]) -> String {
     let mut table = Table::new(&[
         "RUN", "STATUS", "OPS", "ERRORS", "RATE", "P50 MS", "P95 MS", "P99 MS", "MAX MS",
     ]);
-    for result in results {
+    for (number, result) in results.iter().enumerate() {
         let total = &result.total;
         let latency = &total.latency;
         let numbers = [latency.p50, latency.p95, latency.p99, latency.max].map(|number| format!("{number:.1}"));
@@ -159,7 +171,8 @@ pub(super) fn comparison(results: &[RunResult]) -> String {
         let status = format!("{:?}", result.status).to_uppercase();
         let (ops, errors) = (total.ops.to_string(), total.errors.to_string());
         let rate = format!("{:.1}/s", total.throughput);
-        table.row([result.name.clone(), status, ops, errors, rate, p50, p95, p99, max]);
+        let name = format!("{} {}", number + 1, result.name);
+        table.row([name, status, ops, errors, rate, p50, p95, p99, max]);
     }
     table.text()
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Manual;
-use sprag_core::document::source::nearest;
 use sprag_core::document::{Finding, Severity};
 use sprag_core::machine::{ConfigCheck, DefinitionLimits, LoadOptions, Loaded, RequiredPermissions, UnknownType};
 use sprag_runners::Registry;
@@ -48,10 +47,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
     let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
     // A configuration that was named is the server's.
-    let known = Known(registry.clone());
     let check: Box<dyn ConfigCheck> = match arguments.config {
-        Some(_) => Box::new(known),
-        None => Box::new(Elsewhere(known)),
+        Some(_) => Box::new(registry.clone()),
+        None => Box::new(Elsewhere(registry.clone())),
     };
     let mut all = Vec::new();
     for path in &arguments.files {
@@ -159,38 +157,8 @@ fn reach(required: &RequiredPermissions) -> Option<String> {
     (!reached.is_empty()).then(|| format!("action `{action_id}` ({kind}) may reach {}", reached.join(", ")))
 }
 
-/// The runners of a server with this configuration.
-pub(crate) struct Known(pub(crate) Registry);
-
-impl SecretRules for Known {
-    fn takes_secret(&self, kind: &str, pointer: &str) -> bool {
-        let runner = self.0.get(kind);
-        runner.is_none_or(|runner| runner.takes_secret(kind, pointer))
-    }
-
-    fn allows_secret(&self, machine: &str, name: &str) -> bool {
-        self.0.allows_secret(machine, name)
-    }
-}
-
-impl ConfigCheck for Known {
-    fn check(&self, kind: &str, config: &Value) -> Result<Vec<ConfigProblem>, UnknownType> {
-        match self.0.get(kind) {
-            Some(runner) => Ok(runner.validate(kind, config)),
-            None => Err(UnknownType {
-                nearest: nearest(kind, self.0.types()).map(str::to_owned),
-            }),
-        }
-    }
-
-    fn warnings(&self, kind: &str, config: &Value) -> Vec<ConfigProblem> {
-        let runner = self.0.get(kind);
-        runner.map_or_else(Vec::new, |runner| runner.warnings(kind, config))
-    }
-}
-
-/// The same where the server's configuration may be elsewhere: what is not configured here may well be there.
-struct Elsewhere(Known);
+/// Runners of a server whose configuration may be elsewhere: what is not configured here may well be there.
+struct Elsewhere(Registry);
 
 impl SecretRules for Elsewhere {
     fn takes_secret(&self, kind: &str, pointer: &str) -> bool {

@@ -12,8 +12,6 @@ mod simulate;
 pub(super) mod templates;
 mod versions;
 
-pub(crate) use lint::Known;
-
 use super::{complete, testing};
 use crate::failure::Exit;
 use crate::output::Output;

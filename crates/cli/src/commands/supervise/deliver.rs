@@ -9,7 +9,6 @@ use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
 
 use super::alarms::Alarms;
-use crate::commands::machine::Known;
 use crate::commands::up::{self, Parts};
 use crate::config::{CompiledAlert, Environment, Given, Settings, StoreAddress, compile_alerts};
 use crate::failure::Failure;
@@ -38,7 +37,7 @@ impl Delivery {
         let time: Arc<dyn Clock> = store.clock.clone();
         let secrets = Arc::new(Secrets::from_options(&settings.secrets, &time)?);
         let registry = Registry::standard(&settings.runners, time, Arc::clone(&secrets))?;
-        let alerts = compile_alerts(&settings.alerts, &Known(registry.clone()))?;
+        let alerts = compile_alerts(&settings.alerts, &registry)?;
         let mut options = settings.engine;
         options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
         let parts = Parts {

@@ -181,6 +181,7 @@ impl Stage<'_> {
     ) -> Result<Registry, sprag_runners::Error> {
         let wire = Wire {
             script,
+            detour: None,
             observer: Some(self.recorder.clone()),
         };
         Registry::over(

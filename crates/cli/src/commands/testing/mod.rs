@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sprag_core::machine::testing::run_scenario;
 
 use self::action::World;
-pub(super) use self::read::{Ready, Unusable, read};
+pub(super) use self::read::{Ready, Unusable, parsed, read};
 use self::report::Report;
 use crate::commands::machine::findings::{self, counted};
 use crate::failure::{Exit, Failure};

@@ -11,7 +11,6 @@ use sprag_core::machine::Machine;
 use sprag_core::machine::testing::{Case, Reach, Scenario, Target, Test, TestFile, TestSubject};
 use sprag_runners::{Registry, reach};
 
-use crate::commands::Known;
 use crate::commands::machine::findings::{self, counted};
 use crate::commands::machine::{local, templates};
 use crate::config::{Environment, Given, Settings};
@@ -168,7 +167,7 @@ impl Loader<'_> {
         let settings = self.settings()?;
         let subject = subject.map_err(|found| Unusable::Findings(at.clone(), found))?;
         let clock = Arc::new(Manual::default());
-        let known = Known(Registry::standard(&settings.runners, clock, Arc::default())?);
+        let known = Registry::standard(&settings.runners, clock, Arc::default())?;
         usable(&at, subject.check(&known))?;
         let kind = subject.definition().map_or("", |definition| definition.kind.as_str());
         let definition = Arc::new(Definition {
@@ -190,7 +189,7 @@ fn usable(path: &Path, found: Vec<Finding>) -> Result<(), Unusable> {
 }
 
 /// A machine file with the mail templates that stand beside it.
-fn parsed(path: &Path) -> Result<Document, Failure> {
+pub(in crate::commands) fn parsed(path: &Path) -> Result<Document, Failure> {
     let text = input::text(path)?;
     let parsed = source::parse(&text, input::format(path, &text), &Limits::DEFINITION);
     let mut document = parsed.map_err(|error| {

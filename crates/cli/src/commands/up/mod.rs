@@ -36,7 +36,6 @@ pub(super) use self::engine::{Asked, Parts, start as start_engine};
 use self::heads::Export;
 pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
-use crate::commands::machine::Known;
 use crate::commands::supervise::{self, Alarms, ServicesSource};
 use crate::config::{Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
@@ -170,9 +169,12 @@ fn judge(settings: &Settings) -> anyhow::Result<Exit> {
     NodeClient::new(&settings.nodes, settings.auth.plain_text).map_err(not_listening)?;
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
     let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
-    let known = Known(registry);
-    compile_alerts(&settings.alerts, &known)?;
-    settings.heads.as_ref().map(|heads| heads.compile(&known)).transpose()?;
+    compile_alerts(&settings.alerts, &registry)?;
+    settings
+        .heads
+        .as_ref()
+        .map(|heads| heads.compile(&registry))
+        .transpose()?;
     output::note("the configuration is valid");
     Ok(Exit::Done)
 }
@@ -269,10 +271,10 @@ async fn serve(
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
     let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
-    let known = Known(registry.clone());
-    let alerts = compile_alerts(&alerts, &known)?;
+    let alerts = compile_alerts(&alerts, &registry)?;
     options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
-    let heads = heads.as_ref().map(|entry| Export::compile(entry, &known)).transpose()?;
+    let compiled = |entry| Export::compile(entry, &registry);
+    let heads = heads.as_ref().map(compiled).transpose()?;
     options.alerts.extend(heads.iter().filter_map(Export::sender).cloned());
     let exporting = export(telemetry, &mut options)?;
     let parts = engine::Parts {

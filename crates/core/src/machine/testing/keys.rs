@@ -98,7 +98,8 @@ static EVENT: Table = table! {
     optional "error": Map(&ERROR) => "Why an action failed, for `failed.<actionId>`.";
 };
 
-static MOCK: Table = table! {
+/// An entry of a mock.
+pub static MOCK: Table = table! {
     "scriptedReply" called "a mock entry";
     optional "status": Whole { least: 100, most: 599 } => "The status of the reply; 200.";
     optional "headers": HEADERS => "Its headers.";

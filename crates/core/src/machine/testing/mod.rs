@@ -14,7 +14,8 @@ mod tests;
 pub use action::{
     Advice, Case, Course, Cut, Ending, Event, Expect, Happened, LoadScenario, LoadTestPlan, Mock, NoReply, Occasion,
     PlanError, PlanOptions, Reach, Reply, Script, Scripted, Stop, Taken, Target, TestSubject, Tried, Unmet, advise,
-    compare, plan_load, plan_schema,
+    check_mocks, compare, plan_load, plan_schema, read_mock,
 };
 pub use file::{Test, TestFile};
+pub use keys::MOCK;
 pub use scenario::{Mismatch, Report, Scenario, run_scenario};

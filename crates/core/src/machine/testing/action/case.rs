@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, json};
 
-use super::mock::{self, Ending, Mock, Scripted};
+use super::mock::{self, Ending, Mock};
 use super::subject::{Event, Occasion, Reach};
-use crate::document::source::{Document, Place, Position, shown};
+use crate::document::source::{Document, Position};
 use crate::document::{Fields, Finding, Findings};
 use crate::machine::testing::file::{NOW_DEFAULT, now};
 
@@ -125,16 +125,7 @@ impl Case {
     /// What refuses the replies of a mock for an action that no HTTP call belongs to.
     pub fn check(&self, kind: &str, reach: Reach) -> Vec<Finding> {
         let mut findings = Findings::default();
-        let replies = self.mock.iter().flatten().filter(|_| reach != Reach::Http);
-        for mock in replies.filter(|mock| matches!(mock.scripted, Scripted::Reply(_))) {
-            let place = Place {
-                at: mock.at,
-                pointer: String::new(),
-            };
-            let detail = format!("`{}` makes no HTTP call here, so no reply can be scripted", shown(kind));
-            let remedy = "script its outcome: `{result: …}`, or `{error: {type: …}, outcome: notDone}`";
-            findings.error(&place, "bad-mock", detail, remedy);
-        }
+        mock::check(self.mock.iter().flatten(), kind, reach, &mut findings);
         findings.finish()
     }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::subject::Reach;
 use crate::action::{ActionError, Failure, Outcome};
-use crate::document::source::Position;
+use crate::document::source::{Place, Position, shown};
 use crate::document::{Fields, Findings, millis};
 
 /// The status of a reply that does not say it.
@@ -219,8 +220,8 @@ impl Ending {
 /// The keys that only a reply has.
 const OF_REPLIES: [&str; 5] = ["status", "headers", "body", "cut", "to"];
 
-/// Reads one entry; what does not go together is said.
-pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> Mock {
+/// Reads one entry, whose shape was checked. Reports what does not go together.
+pub fn read(fields: &Fields<'_>, findings: &mut Findings) -> Mock {
     let kind = ["result", "error"].into_iter().find(|name| fields.get(name).is_some());
     refuse_mixed(kind, fields, findings);
     let scripted = match kind {
@@ -234,6 +235,20 @@ pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> Mock {
         repeat: fields.whole("repeat").unwrap_or(1),
         delay: fields.millis("delay").unwrap_or(0),
         scripted,
+    }
+}
+
+/// Refuses replies for an action that makes no HTTP call.
+pub fn check<'m>(mocks: impl IntoIterator<Item = &'m Mock>, kind: &str, reach: Reach, findings: &mut Findings) {
+    let mocks = mocks.into_iter().filter(|_| reach != Reach::Http);
+    for mock in mocks.filter(|mock| matches!(mock.scripted, Scripted::Reply(_))) {
+        let place = Place {
+            at: mock.at,
+            pointer: String::new(),
+        };
+        let detail = format!("`{}` makes no HTTP call here, so no reply can be scripted", shown(kind));
+        let remedy = "script its outcome: `{result: …}`, or `{error: {type: …}, outcome: notDone}`";
+        findings.error(&place, "bad-mock", detail, remedy);
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) use case::read;
 pub use case::{Case, Expect, Target};
 pub use compare::{Happened, Unmet, compare};
 pub use course::{Course, Stop, Tried};
-pub use mock::{Cut, Ending, Mock, Reply, Scripted};
+pub use mock::{Cut, Ending, Mock, Reply, Scripted, check as check_mocks, read as read_mock};
 pub use plan::{LoadTestPlan, PlanError, PlanOptions, Scenario as LoadScenario, plan_load, plan_schema};
 pub use script::{NoReply, Script, Taken};
 pub use subject::{Event, Occasion, Reach, TestSubject};

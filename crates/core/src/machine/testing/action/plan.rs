@@ -14,7 +14,8 @@ use crate::time::duration::Millis;
 
 /// The most that can be asked of a plan.
 const CONCURRENCY_MAX: u32 = 100_000;
-const DURATION_MAX: u64 = 7 * 24 * 60 * 60 * 1_000;
+/// No agent runs longer.
+const DURATION_MAX: u64 = 60 * 60 * 1_000;
 const DURATION_MIN: u64 = 1_000;
 
 /// The shares of what goes well and of what goes slowly; the rest is shared by everything that fails.
@@ -45,8 +46,8 @@ pub enum PlanError {
     /// Nobody, or more than agents can be.
     #[error("a concurrency of `{0}` is not from 1 to {CONCURRENCY_MAX}")]
     Concurrency(u32),
-    /// Too short to say anything, or longer than a week.
-    #[error("a duration of `{}` is not from 1s to 7d", spoken(*.0))]
+    /// Too short to say anything, or longer than agents run.
+    #[error("a duration of `{}` is not from 1s to 1h", spoken(*.0))]
     Duration(u64),
     /// Longer than the whole.
     #[error("a ramp-up of `{}` is longer than the duration of `{}`", spoken(*.0), spoken(*.1))]

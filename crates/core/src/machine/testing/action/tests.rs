@@ -494,7 +494,7 @@ fn a_plan_that_nobody_could_run_is_refused() {
         duration: 999,
         ..OPTIONS
     };
-    assert_eq!(refused(short), "a duration of `999ms` is not from 1s to 7d");
+    assert_eq!(refused(short), "a duration of `999ms` is not from 1s to 1h");
     let steep = PlanOptions {
         ramp_up: 60_001,
         ..OPTIONS
