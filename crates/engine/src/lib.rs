@@ -78,8 +78,8 @@ pub mod requests;
 pub use commit::{Committer, Desk, Work, Writing};
 pub use decide::input::check_input;
 pub use decide::{
-    ActionTypes, AttemptJob, BEHIND_MILLIS, Change, Decider, Edited, ExecutionChange, JUMP_MILLIS, Known, Reads, Task,
-    Tenure, alerts, convert,
+    ActionTypes, AttemptJob, BEHIND_MILLIS, Change, Decider, Edited, ExecutionChange, JUMP_MILLIS, Known, Reads,
+    RecordKind, Task, Tenure, alerts, convert,
 };
 pub use effects::closings::Closing;
 pub use effects::tasks::SecretSource;
@@ -91,5 +91,6 @@ pub use engine::{
 pub use read::case::Diagnosis;
 pub use read::follow::{Census, Followed};
 pub use read::handle::ReadHandle;
+pub use read::lookup::LookupHandle;
 pub use read::replay::replay_stored as replay;
 pub use read::scopes::ScopeNames;

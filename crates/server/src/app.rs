@@ -21,6 +21,7 @@ use crate::handlers::workers::Cell;
 use crate::listen::admission::Admission;
 use crate::listen::arrivals::Arrivals;
 use crate::listen::flight::Flight;
+use crate::metrics::series::Ring;
 use crate::metrics::{CensusTaker, HttpMetrics};
 use crate::nodes::NodeClient;
 use crate::nodes::forward::Forwarder;
@@ -49,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) forwarder: Forwarder,
     /// The load tests that this process runs, and the agents that registered.
     pub(crate) loads: Loads,
+    /// Figures of the last day.
+    pub(crate) series: Ring,
     /// Who is let in.
     pub(crate) gate: Gate,
     /// Who was not, in this minute.
@@ -98,6 +101,7 @@ impl App {
             workers: Cell::default(),
             forwarder: Forwarder::new(settings.nodes.clone()),
             loads: settings.loads.clone(),
+            series: Ring::default(),
             gate: Gate::new(settings.auth.clone(), settings.oidc.clone()),
             refusals: Refusals::default(),
             admission: Admission::default(),

@@ -9,8 +9,9 @@ use axum::response::{IntoResponse, Response};
 use crate::app::App;
 use crate::handlers::workers::handlers as workers;
 use crate::handlers::{
-    actions, agents, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, loads, machines, messages,
-    metrics, operations, pages, runners, simulate, streams, switches, system, tokens, ui, workflows,
+    actions, agents, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, loads, lookup, machines,
+    messages, metrics, operations, overview, pages, runners, series, simulate, streams, switches, system, tokens, ui,
+    workflows,
 };
 use crate::listen::observe::observe;
 use crate::openapi::Route;
@@ -46,6 +47,9 @@ pub(crate) fn table() -> Vec<Route> {
         agents::routes(),
         workers::routes(),
         tokens::routes(),
+        lookup::routes(),
+        overview::routes(),
+        series::routes(),
     ]
     .into_iter()
     .flatten()

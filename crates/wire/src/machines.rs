@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use sprag_core::machine::RequiredPermissions;
 use sprag_core::time::Timestamp;
 
-use crate::{Finding, Time};
+use crate::{Count, Finding, Time};
 
 /// A machine file as an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,6 +153,45 @@ pub struct Machine {
     /// The machine file.
     #[schemars(with = "Map<String, Value>")]
     pub definition: Value,
+}
+
+/// How the open executions of a machine stand.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineCounts {
+    /// The name of the machine.
+    pub id: String,
+    /// The open executions that Sprag counted, newest first.
+    pub open: Count,
+    /// The open executions by version.
+    pub versions: Vec<VersionCount>,
+    /// The open executions by active state and version. An execution counts for each of its active states, parents included.
+    pub states: Vec<StateCount>,
+}
+
+/// The open executions of one version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VersionCount {
+    /// The version.
+    #[schemars(range(min = 1))]
+    pub version: u32,
+    /// The number of running executions.
+    pub running: u64,
+    /// The number of paused executions.
+    pub paused: u64,
+    /// The number of executions whose last decision failed.
+    pub failed: u64,
+}
+
+/// The open executions in one state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateCount {
+    /// The path of the state.
+    pub state: String,
+    /// The version.
+    #[schemars(range(min = 1))]
+    pub version: u32,
+    /// The number of executions.
+    pub count: u64,
 }
 
 /// The version that new executions use.

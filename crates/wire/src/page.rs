@@ -14,6 +14,15 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+/// A number that Sprag counted up to a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Count {
+    /// The number that Sprag counted.
+    pub count: u64,
+    /// Whether there are more than Sprag counted.
+    pub more: bool,
+}
+
 impl<T> Page<T> {
     /// A list that always fits one page.
     pub fn whole(data: Vec<T>) -> Self {

@@ -21,7 +21,9 @@ mod migrate;
 mod one;
 mod op;
 mod registry;
+mod overview;
 mod restore;
+mod search;
 mod service;
 mod supervise;
 mod switch;
@@ -149,6 +151,12 @@ enum Command {
     /// Explain why an execution or action waits, and what to do
     #[command(after_help = "Examples:\n  sprag explain order/118\n  sprag explain act_01m7kydswteqea2dygh6x7t50q")]
     Explain(explain::Arguments),
+    /// Show what is wrong, ranked, and how much is open
+    #[command(after_help = "Examples:\n  sprag overview")]
+    Overview(overview::Arguments),
+    /// Find a record by its id, key, name or path
+    #[command(after_help = "Examples:\n  sprag search order-118\n  sprag search exe_01m7")]
+    Search(search::Arguments),
     /// Show version, store, nodes and limits of a server
     #[command(after_help = "Examples:\n  sprag system\n  sprag system --accept-clock")]
     System(system::Arguments),
@@ -207,6 +215,8 @@ impl Sprag {
             Command::Job(command) => complete(command.run(output)),
             Command::Token(command) => complete(command.run(output)),
             Command::Explain(arguments) => complete(explain::run(&arguments, output)),
+            Command::Overview(arguments) => complete(overview::run(&arguments, output)),
+            Command::Search(arguments) => complete(search::run(&arguments, output)),
             Command::System(arguments) => complete(system::run(&arguments, output)),
             Command::Config(command) => command.run(output),
             Command::Completions(arguments) => completions::run(&arguments),

@@ -47,6 +47,15 @@ fn or_more(more: bool) -> &'static str {
 
 /// What a bulk retry would do.
 pub(crate) fn dry_run(run: &DryRun) -> String {
+    would_be("retried", run)
+}
+
+/// What a bulk archive would do.
+pub(crate) fn archive_dry_run(run: &DryRun) -> String {
+    would_be("archived", run)
+}
+
+fn would_be(done: &str, run: &DryRun) -> String {
     let expected = run.expected;
     let letters = if expected.count == 1 && !expected.more {
         "dead letter"
@@ -54,7 +63,7 @@ pub(crate) fn dry_run(run: &DryRun) -> String {
         "dead letters"
     };
     format!(
-        "{}{} {letters} would be retried; nothing was changed\n{}",
+        "{}{} {letters} would be {done}; nothing was changed\n{}",
         expected.count,
         or_more(expected.more),
         actions(&Page::whole(run.sample.clone()))

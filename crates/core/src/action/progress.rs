@@ -73,6 +73,9 @@ pub struct Body {
     /// The visit it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visit: Option<u64>,
+    /// The history entry of the step that triggered it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
     /// When it was to be, for an occurrence of a schedule.
     #[serde(with = "millis::option", skip_serializing_if = "Option::is_none")]
     pub nominal: Option<Timestamp>,

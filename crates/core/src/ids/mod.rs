@@ -138,6 +138,11 @@ macro_rules! ids {
                 Slot(u16::from_be_bytes([high, low]))
             }
 
+            /// The least id that is greater, unless it is the greatest.
+            pub fn next(self) -> Option<Self> {
+                self.0.checked_add(1).map(Self)
+            }
+
             /// When the id was made.
             pub fn at(self) -> Timestamp {
                 Timestamp::from_millis(i64::try_from(self.0 >> 80).unwrap_or(i64::MAX))

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use sprag_core::action::{Action, Status};
 use sprag_core::ids::{ActionId, ExecutionId, JobId, Slot, WorkflowId};
 use sprag_core::time::Timestamp;
-use sprag_store::records::{ExecutionStatus, Scope, Timer, TimerKey};
+use sprag_core::words;
+use sprag_store::records::{ExecutionStatus, Fact, FactKind, Scope, Timer, TimerKey};
 use sprag_store::traits::Variables;
 use sprag_store::{Fence, Mutation};
 
@@ -39,6 +40,15 @@ pub enum Change {
         id: ActionId,
         /// Whose.
         execution: ExecutionId,
+        /// Whether it is a dead letter, or was one.
+        is_letter: bool,
+    },
+    /// A record of another kind.
+    Record {
+        /// What it is.
+        kind: RecordKind,
+        /// Its id, name or key.
+        id: Arc<str>,
     },
     /// A machine has a new version.
     Machine {
@@ -47,12 +57,33 @@ pub enum Change {
     },
 }
 
+words! {
+    /// What a record is that belongs to no execution.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum RecordKind as word {
+        /// A plan.
+        Workflow => "workflow",
+        /// A bulk job.
+        Job => "job",
+        /// A kill switch.
+        Switch => "switch",
+        /// An operator's override of a limit.
+        Limit => "limit",
+        /// A token.
+        Token => "token",
+        /// An operation of the catalog.
+        Operation => "operation",
+        /// A worker.
+        Worker => "worker",
+    }
+}
+
 impl Change {
     /// The execution that changed, if one did.
     pub(crate) fn execution(&self) -> Option<ExecutionId> {
         match self {
             Self::Execution { id, .. } => Some(*id),
-            Self::Action { .. } | Self::Machine { .. } => None,
+            Self::Action { .. } | Self::Machine { .. } | Self::Record { .. } => None,
         }
     }
 
@@ -60,9 +91,37 @@ impl Change {
     pub(crate) fn closed(&self) -> Option<ExecutionId> {
         match self {
             Self::Execution { id, status, .. } if !status.is_open() => Some(*id),
-            Self::Execution { .. } | Self::Action { .. } | Self::Machine { .. } => None,
+            Self::Execution { .. } | Self::Action { .. } | Self::Machine { .. } | Self::Record { .. } => None,
         }
     }
+}
+
+fn record(kind: RecordKind, id: impl ToString) -> Change {
+    Change::Record {
+        kind,
+        id: Arc::from(id.to_string()),
+    }
+}
+
+/// The record of the control shard or the catalog that a mutation is about.
+fn changed_record(mutation: &Mutation) -> Option<Change> {
+    let (kind, key) = match mutation {
+        Mutation::PutFact(Fact { kind, key, .. }) | Mutation::DeleteFact { kind, key } => (kind, key),
+        Mutation::InsertCatalogVersion(version) => return Some(record(RecordKind::Operation, &version.name)),
+        _ => return None,
+    };
+    let kind = match kind {
+        FactKind::Switch => RecordKind::Switch,
+        FactKind::Limit => RecordKind::Limit,
+        FactKind::Token => RecordKind::Token,
+        FactKind::Mark | FactKind::Restored => return None,
+    };
+    Some(record(kind, key))
+}
+
+/// Whether an action is a dead letter, or was one: a person archived or retried it.
+fn is_letter(action: &Action) -> bool {
+    matches!(action.status, Status::Dead | Status::Archived) || action.body.spent > 0 || action.body.generation > 0
 }
 
 /// An action whose turn came, and whose it is.
@@ -263,7 +322,11 @@ impl Batch {
     }
 
     /// What listeners hear: of executions last, so that a listener that hears that one is closed has heard of all its actions.
-    pub(crate) fn changes<'a>(&self, aggregate: impl Fn(ExecutionId) -> Option<&'a ExecutionState>) -> Vec<Change> {
+    pub(crate) fn changes<'a>(
+        &self,
+        mutations: &[Mutation],
+        aggregate: impl Fn(ExecutionId) -> Option<&'a ExecutionState>,
+    ) -> Vec<Change> {
         let machine = |name: &String| Change::Machine {
             id: Arc::from(name.as_str()),
         };
@@ -278,11 +341,15 @@ impl Batch {
         let action = |(_, action): &(Write, Arc<Action>)| Change::Action {
             id: action.id,
             execution: action.origin.execution,
+            is_letter: is_letter(action),
         };
+        let workflows = self.plans.keys().map(|id| record(RecordKind::Workflow, id));
+        let jobs = self.bulk.keys().map(|id| record(RecordKind::Job, id));
+        let records = mutations.iter().filter_map(changed_record).chain(workflows).chain(jobs);
         let machines = self.newest.keys().map(machine);
         let executions = self.executions.keys().filter_map(execution);
         let actions = self.actions.values().map(action);
-        machines.chain(actions).chain(executions).collect()
+        machines.chain(records).chain(actions).chain(executions).collect()
     }
 
     /// How many executions began in this batch.

@@ -61,8 +61,8 @@ pub(crate) use self::alerts::{ArmedAlert, raise_alerts};
 pub(crate) use self::attempts::{
     begin, config_of, interrupted, job_of, overdue, policy_of, settle, settle_by, timeout_of,
 };
-pub use self::batch::Change;
 pub(crate) use self::batch::{Batch, Turn, Write};
+pub use self::batch::{Change, RecordKind};
 pub(crate) use self::cache::ExecutionCache;
 use self::catalog::StoredCatalog;
 pub use self::change::ExecutionChange;

@@ -13,6 +13,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::records::{ExecutionStatus, Timer};
 
 use super::plans::PlanState;
+use crate::engine::options::SNAPSHOT_EVERY;
 
 /// The position of the first input in an empty inbox. Input whose decision failed goes before all that waits, so there
 /// must be room in front.
@@ -85,6 +86,13 @@ fn action_weight(action: &Action) -> usize {
 }
 
 impl ExecutionState {
+    /// The sequence of the newest entry, or of the step before it if that is a snapshot.
+    pub(crate) fn newest_step(&self) -> u64 {
+        let newest = self.head.sequence;
+        let is_snapshot = newest > 1 && newest.saturating_sub(1).is_multiple_of(SNAPSHOT_EVERY);
+        newest - u64::from(is_snapshot)
+    }
+
     pub(crate) fn new(head: Head, execution: Execution) -> Self {
         Self {
             head,

@@ -43,6 +43,7 @@ impl ExecutionChange<'_, '_> {
             version: self.state.head.version,
             ordinal,
             visit,
+            step: Some(self.state.newest_step()),
             nominal,
             ..Body::default()
         };

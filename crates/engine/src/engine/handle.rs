@@ -27,7 +27,7 @@ use crate::effects::metrics::Metrics;
 use crate::effects::tasks::{RunnerTypes, SecretSource};
 use crate::lane::member::Whereabouts;
 use crate::read::handle::ReadHandle;
-use crate::read::queue::Depths;
+use crate::read::lookup::{Caches, LookupHandle};
 use crate::read::view::ExecutionView;
 use crate::requests::audit::check_reason;
 use crate::requests::idempotency::Idempotency;
@@ -35,8 +35,8 @@ use crate::requests::{Applied, Apply, Call, Closed, Refusal, Replied, Request, S
 
 /// A way to a running engine. Cheap to clone.
 ///
-/// It asks for changes, and leads to four others: [`Handle::read`], [`Handle::operate`], [`Handle::leases`] and
-/// [`Handle::operations`].
+/// It asks for changes, and leads to five others: [`Handle::read`], [`Handle::look_up`], [`Handle::operate`],
+/// [`Handle::leases`] and [`Handle::operations`].
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) inbox: Inbox,
@@ -50,8 +50,8 @@ pub struct Handle {
     pub(crate) metrics: Arc<Metrics>,
     /// What masks the secrets of attempts that programs hold.
     pub(crate) masks: Masks,
-    /// How much is queued, as it was last counted.
-    pub(crate) depths: Depths,
+    /// Answers that callers share for a while.
+    pub(crate) caches: Caches,
     /// Who asks where the program does not say who.
     pub(crate) local: Asker,
     /// The verbs of the audit that must have a reason.
@@ -62,6 +62,11 @@ impl Handle {
     /// Reads committed state: views, lists, history, reports.
     pub fn read(&self) -> &ReadHandle {
         &self.read
+    }
+
+    /// What people look up: versions, groups of dead letters, past states, hits of a search, what is wrong.
+    pub fn look_up(&self) -> LookupHandle<'_> {
+        LookupHandle(self)
     }
 
     /// What operators do: switches, limits, jobs, the queue, backups.

@@ -43,7 +43,7 @@ use crate::lane::member::{self, Member, Orders, Word};
 use crate::lane::{Fatal, Lane, Parts};
 use crate::limits::Peers;
 use crate::read::handle::ReadHandle;
-use crate::read::queue::Depths;
+use crate::read::lookup::Caches;
 
 /// Changes that a slow listener may lag behind before it is told to look for itself.
 const CHANGES_MAX: usize = 4_096;
@@ -209,7 +209,7 @@ impl Builder {
             backups: Arc::new(Semaphore::new(1)),
             metrics,
             masks,
-            depths: Depths::default(),
+            caches: Caches::default(),
             local: Asker::default(),
             reasons: Arc::new(options.reasons),
         };

@@ -24,6 +24,8 @@ pub struct RetryLetter {
     pub made_at: Timestamp,
     /// What it does to the letter.
     pub retry: RetryDead,
+    /// Archive it instead.
+    pub archive: bool,
 }
 
 impl RetryLetter {
@@ -35,11 +37,13 @@ impl RetryLetter {
             config,
             version,
             patch,
+            archive,
             letters: _,
         } = letters;
         Self {
             job: *job,
             made_at: *made_at,
+            archive: *archive,
             retry: RetryDead {
                 action: letter,
                 config: config.clone(),
@@ -61,9 +65,13 @@ impl RetryLetter {
                     version,
                     patch,
                 },
+            archive,
         } = self;
         let scope = json::digest(&json::canonical(&json!(["", "letter", job, action])));
-        let asked = json!({"config": config, "version": version, "patch": patch});
+        let mut asked = json!({"config": config, "version": version, "patch": patch});
+        if *archive {
+            asked["archive"] = true.into();
+        }
         Idempotency {
             scope: Scope::new(action.slot(), scope),
             digest: json::digest(&json::canonical(&asked)),

@@ -17,6 +17,7 @@ use sprag_core::document::patch::Operation;
 use sprag_core::filter::{self, Condition, Field, Resource};
 use sprag_core::ids::{ActionId, JobId};
 use sprag_core::time::Timestamp;
+use sprag_core::words;
 use sprag_store::Error;
 use sprag_store::records::{self, JobItem, JobResult, JobStatus};
 use sprag_wire::{self as wire, Expected, JobCounts, JobWaiting, WaitingFor};
@@ -46,8 +47,52 @@ pub(crate) const AGAIN_MILLIS: u64 = 500;
 /// The most items that are forgotten in one step.
 pub(crate) const FORGET_ITEMS: u64 = 1_000;
 
-/// The one kind of job there is.
-pub(crate) const RETRY_DEAD_LETTERS: &str = "retryDeadLetters";
+words! {
+    /// What a job does to each dead letter.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum JobKind as word {
+        /// It is tried again.
+        RetryDeadLetters => "retryDeadLetters",
+        /// It is archived.
+        ArchiveDeadLetters => "archiveDeadLetters",
+    }
+}
+
+/// The end of all dead letters that meet a filter: they are archived.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArchiveAll {
+    /// Which.
+    pub filter: String,
+    /// Why, for those who look later.
+    pub reason: Option<String>,
+    /// Letters a second, at most [`RATE_MAX`]; as fast as the lane has room for, when not given.
+    pub rate: Option<u32>,
+    /// Letters that go ahead, at most [`CANARY_MAX`]: then the job pauses, and a person looks at them.
+    pub canary: Option<u32>,
+    /// How many letters there were when the job was asked for, to tell how far it is.
+    pub expected: Option<Expected>,
+}
+
+impl ArchiveAll {
+    /// The same as a job keeps it.
+    fn as_body(&self) -> RetryAll {
+        let Self {
+            filter,
+            reason,
+            rate,
+            canary,
+            expected,
+        } = self.clone();
+        RetryAll {
+            filter,
+            reason,
+            rate,
+            canary,
+            expected,
+            ..RetryAll::default()
+        }
+    }
+}
 
 /// Another try at all dead letters that meet a filter.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,6 +119,7 @@ pub struct RetryAll {
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     pub(crate) id: JobId,
+    pub(crate) kind: JobKind,
     pub(crate) status: JobStatus,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
@@ -139,6 +185,7 @@ impl Job {
         } = retry.clone();
         Self {
             id,
+            kind: JobKind::RetryDeadLetters,
             status: JobStatus::Running,
             created_at: at,
             updated_at: at,
@@ -164,11 +211,19 @@ impl Job {
         }
     }
 
+    /// A job that archives, and was just asked for.
+    pub(crate) fn archiving(id: JobId, at: Timestamp, archive: &ArchiveAll) -> Self {
+        Self {
+            kind: JobKind::ArchiveDeadLetters,
+            ..Self::new(id, at, &archive.as_body())
+        }
+    }
+
     /// As the store keeps it.
     pub(crate) fn row(&self) -> records::Job {
         records::Job {
             id: self.id,
-            kind: RETRY_DEAD_LETTERS.to_owned(),
+            kind: self.kind.word().to_owned(),
             status: self.status,
             created_at: self.created_at,
             updated_at: self.updated_at,
@@ -180,17 +235,22 @@ impl Job {
     pub(crate) fn from_row(row: records::Job) -> Result<Self, Error> {
         let records::Job {
             id,
-            kind: _,
+            kind,
             status,
             created_at,
             updated_at,
             body,
         } = row;
+        let known = JobKind::ALL.into_iter().find(|known| known.word() == kind);
+        let kind = known.ok_or_else(|| Error::Corrupt {
+            detail: format!("the stored job `{id}` is of the kind `{kind}`, which this version does not know"),
+        })?;
         let body = serde_json::from_slice(&body).map_err(|error| Error::Corrupt {
             detail: format!("the stored job `{id}` cannot be read: {error}"),
         })?;
         Ok(Self {
             id,
+            kind,
             status,
             created_at,
             updated_at,
@@ -238,6 +298,7 @@ impl Job {
             config: self.body.config.clone(),
             version: self.body.version,
             patch: self.body.patch.clone(),
+            archive: self.kind == JobKind::ArchiveDeadLetters,
             letters,
         }
     }
@@ -261,7 +322,7 @@ impl From<&Job> for JobView {
         let body = job.body.clone();
         Self {
             id: job.id,
-            kind: RETRY_DEAD_LETTERS.to_owned(),
+            kind: job.kind.word().to_owned(),
             status: shown_status(job.status),
             filter: body.filter,
             config: body.config,
@@ -317,7 +378,7 @@ fn waiting(job: &Job) -> JobWaiting {
 }
 
 /// An item of a job as the API shows it.
-pub(crate) fn shown_item(item: JobItem) -> wire::JobItem {
+pub(crate) fn shown_item(item: JobItem, kind: &str) -> wire::JobItem {
     let JobItem {
         job: _,
         number,
@@ -329,6 +390,7 @@ pub(crate) fn shown_item(item: JobItem) -> wire::JobItem {
         number,
         action,
         result: match result {
+            JobResult::Done if kind == JobKind::ArchiveDeadLetters.word() => wire::JobResult::Archived,
             JobResult::Done => wire::JobResult::Retried,
             JobResult::Skipped => wire::JobResult::Skipped,
             JobResult::Failed => wire::JobResult::Failed,

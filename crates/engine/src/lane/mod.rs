@@ -482,7 +482,7 @@ impl Lane {
         if self.shards.owns_control() {
             mutations.extend(self.known.control.clock.due(now).map(Mutation::PutFact));
         }
-        let changes = batch.changes(|id| self.known.executions.get(id));
+        let changes = batch.changes(&mutations, |id| self.known.executions.get(id));
         let closed = if self.effects.awaits_no_close(&commands) {
             Vec::new()
         } else {

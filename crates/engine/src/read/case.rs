@@ -41,11 +41,7 @@ impl ReadHandle {
     pub async fn diagnosis(&self, id: ActionId) -> Result<Diagnosis, Refusal> {
         self.of_action(ReadKind::Point, id, |handle, reader, row| {
             let action = convert::action_from(row).map_err(|error| damaged(&error))?;
-            let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
-            let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
-            let sent = sent_config(&action, definition);
-            let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
-            Ok(diagnose(&action, definition, sent.as_ref(), &secrets))
+            diagnosis_of(handle, reader, &action)
         })
         .await
     }
@@ -62,6 +58,15 @@ impl ReadHandle {
         })
         .await
     }
+}
+
+/// What would settle an action that was read already.
+pub(crate) fn diagnosis_of(handle: &ReadHandle, reader: &dyn Reader, action: &Action) -> Result<Diagnosis, Error> {
+    let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
+    let definition = machine.action(&action.action_id).map(|(_, definition)| definition);
+    let sent = sent_config(action, definition);
+    let secrets = sent.as_ref().map(secrets_of).unwrap_or_default();
+    Ok(diagnose(action, definition, sent.as_ref(), &secrets))
 }
 
 fn others(reader: &dyn Reader, action: &Action) -> Result<Others, Error> {

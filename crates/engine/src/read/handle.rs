@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sprag_core::action::Action;
 use sprag_core::clock::Clock;
 use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::machine::{Machine, RequiredPermissions};
@@ -176,6 +177,9 @@ impl ReadHandle {
         let status = reader.execution_status(action.origin.execution)?;
         let status = status.unwrap_or(records::ExecutionStatus::Cancelled);
         let mut view = view::action(&action, status);
+        if let Some(trigger) = &mut view.trigger {
+            trigger.state = trigger_state(self, reader, &action)?;
+        }
         if view.waiting.is_for_permit() {
             let plan = plan_of(&action).map(|id| reader.plan(id)).transpose()?.flatten();
             let plan = plan.map(plan_from).transpose()?;
@@ -261,4 +265,14 @@ impl ReadHandle {
         machines.insert(key, Arc::clone(&compiled));
         Ok(compiled)
     }
+}
+
+/// The state that triggered an action, in the version that defines it.
+fn trigger_state(handle: &ReadHandle, reader: &dyn Reader, action: &Action) -> Result<Option<String>, Error> {
+    let machine = handle.version(reader, &action.origin.machine, action.origin.version)?;
+    let Some((position, _)) = machine.action(&action.action_id) else {
+        return Ok(None);
+    };
+    let state = machine.states.iter().find(|state| state.triggers.contains(&position));
+    Ok(state.map(|state| state.path.clone()))
 }

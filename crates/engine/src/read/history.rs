@@ -28,6 +28,30 @@ pub(crate) fn page(
     versions: &Versions<'_>,
 ) -> Result<Vec<wire::HistoryEntry>, Error> {
     let rows = reader.history(head.id, wanted)?.rows;
+    shown(reader, head, &rows, versions)
+}
+
+/// A page of the history backwards: newest first.
+pub(crate) fn page_back(
+    reader: &dyn Reader,
+    head: &Head,
+    wanted: &Page<u64>,
+    versions: &Versions<'_>,
+) -> Result<Vec<wire::HistoryEntry>, Error> {
+    let mut rows = reader.history_back(head.id, wanted)?.rows;
+    rows.reverse();
+    let mut entries = shown(reader, head, &rows, versions)?;
+    entries.reverse();
+    Ok(entries)
+}
+
+/// Entries that follow each other, oldest first.
+fn shown(
+    reader: &dyn Reader,
+    head: &Head,
+    rows: &[HistoryEntry],
+    versions: &Versions<'_>,
+) -> Result<Vec<wire::HistoryEntry>, Error> {
     let entries: Vec<Entry> = rows
         .iter()
         .map(convert::entry_from)

@@ -13,6 +13,7 @@ use sprag_store::{Error, Page, PageLimit, Paged, ReadKind, records};
 use sprag_wire::{HistoryEntry, JobItem, MachineSummary};
 
 use super::handle::ReadHandle;
+use super::lookup::LookupHandle;
 use super::states::find_by_state;
 use super::{machines, open};
 use crate::decide::convert::{self, without_variables};
@@ -175,13 +176,43 @@ impl ReadHandle {
         limit: usize,
         mut show: impl FnMut(JobItem) -> Option<T> + Send + 'static,
     ) -> Result<Paged<T, u64>, Refusal> {
-        self.job(id).await?;
+        let kind = self.job(id).await?.kind;
         self.query(ReadKind::Scan, move |reader| {
             let found = reader.job_items(id, &Page::new(Some(after), limit))?;
             let numbers: Vec<u64> = found.rows.iter().map(|item| item.number).collect();
-            let rows = shown(found.rows, |item| Ok(show(shown_item(item))))?;
+            let rows = shown(found.rows, |item| Ok(show(shown_item(item, &kind))))?;
             Ok(Paged {
                 next: continued(&numbers, &rows, found.next),
+                rows,
+            })
+        })
+        .await
+    }
+}
+
+impl LookupHandle<'_> {
+    /// A page of history, newest first, before a sequence.
+    pub async fn history_back<T: Send + 'static>(
+        &self,
+        id: ExecutionId,
+        before: Option<u64>,
+        limit: usize,
+        mut show: impl FnMut(HistoryEntry) -> Option<T> + Send + 'static,
+    ) -> Result<Paged<T, u64>, Refusal> {
+        let limit = PageLimit {
+            rows: limit.min(self.0.limits().history_page),
+            bytes: HISTORY_BYTES,
+        };
+        let read = self.0.read();
+        read.of_execution(ReadKind::Scan, id, move |handle, reader, row| {
+            let head = convert::execution_of(row).map_err(|error| damaged(&error))?.head;
+            let versions = |version| handle.version(reader, &head.machine, version);
+            let views = history::page_back(reader, &head, &Page::new(before, limit), &versions)?;
+            let sequences: Vec<u64> = views.iter().map(|view| view.sequence).collect();
+            let rows = shown(views, |view| Ok(show(view)))?;
+            let last = rows.len().checked_sub(1).and_then(|last| sequences.get(last).copied());
+            Ok(Paged {
+                next: last.filter(|last| *last > 1),
                 rows,
             })
         })

@@ -1,8 +1,7 @@
 //! The queue: how much waits, since when, how fast it drains, and what holds it back.
 //!
 //! The store counts what is queued: the dispatcher keeps only the head of each line in memory. Counting walks an index of
-//! the queued actions, so it takes time in proportion to them. A count is therefore shared by all callers within
-//! ten times as long as it took: counting takes at most a tenth of one reader's time.
+//! the queued actions, so it takes time in proportion to them. Callers therefore share a count for a while.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +10,11 @@ use sprag_core::time::Timestamp;
 use sprag_store::ReadKind;
 use sprag_store::traits::QueuedCount;
 use sprag_wire::{Queue, QueueDepth, QueueLine, QueuedType};
-use tokio::sync::Mutex;
 
+use super::cached::Cached;
 use crate::engine::operate::OperatorHandle;
 use crate::queue::line_named;
 use crate::requests::{Refusal, ShowQueue};
-
-/// How many times as long as it took a count is good for.
-const GOOD_FOR_TIMES: u64 = 10;
 
 /// What a lane knows of its queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,14 +35,7 @@ pub struct TypeInMemory {
 }
 
 /// The last count, for the next caller.
-#[derive(Clone, Default)]
-pub(crate) struct Depths(Arc<Mutex<Option<Count>>>);
-
-struct Count {
-    lines: Arc<[QueuedCount]>,
-    /// Until when it is good, in microseconds.
-    good_until: u64,
-}
+pub(crate) type Depths = Cached<Vec<QueuedCount>>;
 
 impl OperatorHandle<'_> {
     /// The queue: the whole store's depth, with what this process runs and what holds its lines back.
@@ -62,25 +51,9 @@ impl OperatorHandle<'_> {
     }
 
     /// Counts what is queued, or takes the last count while it is good.
-    async fn queued(&self) -> Result<Arc<[QueuedCount]>, Refusal> {
-        let mut last = self.0.depths.0.lock().await;
-        let began = self.0.micros();
-        if let Some(count) = last.as_ref().filter(|count| began < count.good_until) {
-            return Ok(Arc::clone(&count.lines));
-        }
-        let lines: Arc<[QueuedCount]> = self
-            .0
-            .read()
-            .query(ReadKind::Scan, |reader| reader.queued_actions())
-            .await?
-            .into();
-        let ended = self.0.micros();
-        let took = ended.saturating_sub(began);
-        *last = Some(Count {
-            lines: Arc::clone(&lines),
-            good_until: ended.saturating_add(took.saturating_mul(GOOD_FOR_TIMES)),
-        });
-        Ok(lines)
+    async fn queued(&self) -> Result<Arc<Vec<QueuedCount>>, Refusal> {
+        let count = self.0.read().query(ReadKind::Scan, |reader| reader.queued_actions());
+        self.0.caches.depths.get(|| self.0.micros(), 0, count).await
     }
 }
 

@@ -95,7 +95,17 @@ impl<'a> Walk<'a> {
         stored: &'a ExecutionState,
         machine: &'a Versions<'a>,
     ) -> Result<Self, Error> {
-        let (replay, after) = match newest_snapshot(reader, stored)? {
+        Self::begin_before(reader, stored, machine, stored.head.sequence)
+    }
+
+    /// At the newest snapshot up to an entry, or at the beginning.
+    pub(crate) fn begin_before(
+        reader: &'a dyn Reader,
+        stored: &'a ExecutionState,
+        machine: &'a Versions<'a>,
+        sequence: u64,
+    ) -> Result<Self, Error> {
+        let (replay, after) = match newest_snapshot(reader, stored, sequence)? {
             Some((sequence, snapshot)) => (Replay::from_snapshot(stored, snapshot), sequence),
             None => (Replay::from_start(first_version(reader, stored)?), 0),
         };
@@ -226,9 +236,13 @@ impl Replay {
     }
 }
 
-/// The newest snapshot of an execution. Each follows an entry whose sequence is a multiple of [`SNAPSHOT_EVERY`].
-fn newest_snapshot(reader: &dyn Reader, stored: &ExecutionState) -> Result<Option<(u64, Snapshot)>, Error> {
-    let before = stored.head.sequence.saturating_sub(1) / SNAPSHOT_EVERY * SNAPSHOT_EVERY;
+/// The newest snapshot up to an entry. Each follows an entry whose sequence is a multiple of [`SNAPSHOT_EVERY`].
+fn newest_snapshot(
+    reader: &dyn Reader,
+    stored: &ExecutionState,
+    sequence: u64,
+) -> Result<Option<(u64, Snapshot)>, Error> {
+    let before = sequence.saturating_sub(1) / SNAPSHOT_EVERY * SNAPSHOT_EVERY;
     if before == 0 {
         return Ok(None);
     }
@@ -241,6 +255,9 @@ fn newest_snapshot(reader: &dyn Reader, stored: &ExecutionState) -> Result<Optio
 
 /// The version an execution started with: the one its first migration left, or the present one.
 fn first_version(reader: &dyn Reader, stored: &ExecutionState) -> Result<u32, Error> {
+    if !stored.head.migrated {
+        return Ok(stored.head.version);
+    }
     let mut after = 0;
     loop {
         let page = reader.history(stored.head.id, &Page::new(Some(after), PAGE))?.rows;

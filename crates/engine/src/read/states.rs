@@ -6,6 +6,7 @@
 
 use sprag_core::filter::{Condition, Field, FieldValue, Row};
 use sprag_core::ids::ExecutionId;
+use sprag_core::machine::{Machine, StateSet};
 use sprag_store::Error;
 use sprag_store::records::Execution;
 use sprag_store::traits::{Reader, SCAN_MAX, Search};
@@ -13,7 +14,6 @@ use sprag_store::{Page, Paged};
 
 use super::handle::ReadHandle;
 use crate::decide::convert;
-use crate::decide::state::ExecutionState;
 use crate::lane::damaged;
 use crate::read::open::completed;
 use crate::read::view::ExecutionView;
@@ -85,7 +85,7 @@ fn standing(
 ) -> Result<Option<ExecutionView>, Error> {
     let aggregate = convert::execution_of(row.clone()).map_err(|error| damaged(&error))?;
     let machine = handle.compiled(reader, &aggregate)?;
-    let paths = states(&aggregate, &machine);
+    let paths = paths(&aggregate.execution.active, &machine);
     if !(condition.holds(&Standing {
         row: &row,
         states: paths,
@@ -96,9 +96,10 @@ fn standing(
     Ok(Some(handle.shown(&aggregate, &machine)))
 }
 
-/// The paths of the active states, those around them included.
-fn states(aggregate: &ExecutionState, machine: &sprag_core::machine::Machine) -> Vec<String> {
-    let active = aggregate.execution.active.iter();
-    let paths = active.map(|state| machine.state(state).path.clone());
-    paths.filter(|path| !path.is_empty()).collect()
+/// The paths of active states, those around them included, sorted.
+pub(crate) fn paths(active: &StateSet, machine: &Machine) -> Vec<String> {
+    let paths = active.iter().map(|state| machine.state(state).path.clone());
+    let mut paths: Vec<String> = paths.filter(|path| !path.is_empty()).collect();
+    paths.sort_unstable();
+    paths
 }

@@ -69,6 +69,7 @@ pub(crate) fn action(action: &Action, execution: ExecutionStatus) -> wire::Actio
         execution_id: action.origin.execution,
         machine: action.origin.machine.clone(),
         version: action.origin.version,
+        trigger: trigger(action),
         runner: body.runner.as_ref().unwrap_or(&action.kind).clone(),
         tags: action.tags.clone(),
         priority: action.priority,
@@ -83,6 +84,16 @@ pub(crate) fn action(action: &Action, execution: ExecutionStatus) -> wire::Actio
         skipped: body.skipped.map(Into::into),
         remark: body.remark.map(Into::into),
     }
+}
+
+/// What triggered an action, as far as it says itself.
+fn trigger(action: &Action) -> Option<wire::ActionTrigger> {
+    let Action { body, .. } = action;
+    (body.step.is_some() || body.visit.is_some()).then(|| wire::ActionTrigger {
+        step: body.step,
+        state: None,
+        visit: body.visit,
+    })
 }
 
 fn attempt(record: &AttemptRecord) -> wire::Attempt {

@@ -127,12 +127,17 @@ impl Request for Archive {
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
-        changed(decider, self.0, |change, mut action| {
-            make_ready(action.archive())?;
-            change.decider.put_action(action.clone());
-            Ok(action)
-        })
+        archive_dead(decider, self.0)
     }
+}
+
+/// Archives a dead letter.
+pub(super) fn archive_dead(decider: &mut Decider<'_>, id: ActionId) -> Result<Box<ActionView>, Refusal> {
+    changed(decider, id, |change, mut action| {
+        make_ready(action.archive())?;
+        change.decider.put_action(action.clone());
+        Ok(action)
+    })
 }
 
 /// Retries a dead letter.

@@ -10,12 +10,12 @@ use sprag_store::Mutation;
 use sprag_store::records::{JobItem, JobResult, JobStatus};
 
 use super::audit::{Audit, job_status};
-use super::dead_letters::retry_dead;
+use super::dead_letters::{archive_dead, retry_dead};
 use super::idempotency::{stored_answer, with};
 use super::{Answer, Code, Command, IfRefused, Refusal, Request, RetryDead, Route, Subject};
 use crate::decide::{Decider, LogEntry, Reads};
 use crate::jobs::dead_letters::{Fate, RetryLetter, SettledLetter, result_of};
-use crate::jobs::{AGAIN_MILLIS, CanaryState, JOBS_OPEN_MAX, Job, JobView, RetryAll, letters};
+use crate::jobs::{AGAIN_MILLIS, ArchiveAll, CanaryState, JOBS_OPEN_MAX, Job, JobKind, JobView, RetryAll, letters};
 
 /// How far the clocks of nodes may be apart, in milliseconds. A dead letter that another node's clock saw die so soon after
 /// a job was made may have been there before.
@@ -63,23 +63,66 @@ impl Request for RetryAll {
     }
 
     fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
-        letters(&self.filter).map_err(|error| Refusal {
-            errors: vec![("/filter".to_owned(), error.to_string())],
-            ..Refusal::new(Code::FilterInvalid, format!("the filter is not valid: {error}"))
-        })?;
-        if self.reason.as_ref().is_some_and(|reason| reason.len() > NAME_BYTES_MAX) {
-            let detail = format!("the reason is longer than {NAME_BYTES_MAX} bytes; shorten it");
-            return Err(Refusal::at("/reason", Code::NameInvalid, detail));
-        }
-        let is_new = |id: &&JobId| decider.known.jobs.get(**id).is_none();
-        let new = decider.batch.bulk.keys().filter(is_new).count();
-        if decider.known.jobs.open_count() + new >= JOBS_OPEN_MAX {
-            let detail = format!("{JOBS_OPEN_MAX} jobs are already open; wait until one ends, or cancel one");
-            return Err(Refusal::new(Code::JobsFull, detail));
-        }
+        check_new(decider, &self.filter, self.reason.as_deref())?;
         // Jobs live in the control shard, which the first slot belongs to.
         let id = decider.at.mint.job(Slot::default());
         Ok(put(decider, Job::new(id, decider.at.now, self)))
+    }
+}
+
+/// Refuses a job that cannot begin.
+fn check_new(decider: &Decider<'_>, filter: &str, reason: Option<&str>) -> Result<(), Refusal> {
+    letters(filter).map_err(|error| Refusal {
+        errors: vec![("/filter".to_owned(), error.to_string())],
+        ..Refusal::new(Code::FilterInvalid, format!("the filter is not valid: {error}"))
+    })?;
+    if reason.is_some_and(|reason| reason.len() > NAME_BYTES_MAX) {
+        let detail = format!("the reason is longer than {NAME_BYTES_MAX} bytes; shorten it");
+        return Err(Refusal::at("/reason", Code::NameInvalid, detail));
+    }
+    let is_new = |id: &&JobId| decider.known.jobs.get(**id).is_none();
+    let new = decider.batch.bulk.keys().filter(is_new).count();
+    if decider.known.jobs.open_count() + new >= JOBS_OPEN_MAX {
+        let detail = format!("{JOBS_OPEN_MAX} jobs are already open; wait until one ends, or cancel one");
+        return Err(Refusal::new(Code::JobsFull, detail));
+    }
+    Ok(())
+}
+
+impl Request for ArchiveAll {
+    type Answer = Box<JobView>;
+    const NAME: &'static str = "archive-all";
+    const AUDIT: Option<Audit<Self>> = Some(
+        Audit::<Self>::new(|_| Verb::ArchiveDeadLetters, |request| request.filter.clone())
+            .making(|job| Some(job.id.to_string()))
+            .because(|request| request.reason.as_deref())
+            .changing(|request, _, job| job.map(|_| request.filter.clone())),
+    );
+
+    fn route(&self) -> Route {
+        Route::Control
+    }
+
+    /// How many dead letters there were when the job was asked for is no part of it.
+    fn subject(&self) -> Option<Subject> {
+        let Self {
+            filter,
+            reason,
+            rate,
+            canary,
+            expected: _,
+        } = self;
+        let body = json!({"filter": filter, "reason": reason, "archive": true});
+        Some(Subject {
+            target: Value::Null,
+            body: with(with(body, "rate", rate), "canary", canary),
+        })
+    }
+
+    fn decide(&self, decider: &mut Decider<'_>) -> Result<Self::Answer, Refusal> {
+        check_new(decider, &self.filter, self.reason.as_deref())?;
+        let id = decider.at.mint.job(Slot::default());
+        Ok(put(decider, Job::archiving(id, decider.at.now, self)))
     }
 }
 
@@ -352,7 +395,17 @@ fn conclude(decider: &mut Decider<'_>, mut job: Job) {
         && body.elsewhere.is_empty()
         && (canary.missing() == 0 || body.through)
     {
-        canary.state = CanaryState::Waiting;
+        match job.kind {
+            JobKind::RetryDeadLetters => canary.state = CanaryState::Waiting,
+            // An archived letter ends at once: a person looks whether the right ones went.
+            JobKind::ArchiveDeadLetters => {
+                canary.judge(0);
+                if !body.through {
+                    job.status = JobStatus::Paused;
+                    body.note = Some("the canaries are archived; resume the job to archive the rest".to_owned());
+                }
+            }
+        }
     }
     let is_done = body.through && body.elsewhere.is_empty();
     if is_done && job.status == JobStatus::Running && !job.watches() {
@@ -390,7 +443,12 @@ fn judge_canaries(decider: &mut Decider<'_>, job: &mut Job, letters: &[ActionId]
 
 /// Retries a dead letter for a job.
 pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> SettledLetter {
-    let RetryLetter { job: _, made_at, retry } = letter;
+    let RetryLetter {
+        job: _,
+        made_at,
+        retry,
+        archive,
+    } = letter;
     let found = decider.find_action(retry.action);
     let made_at = if decider.shards.is_whole() {
         *made_at
@@ -399,12 +457,20 @@ pub(super) fn retry_letter(decider: &mut Decider<'_>, letter: &RetryLetter) -> S
     };
     let is_too_young = found.as_ref().is_some_and(|action| is_newer(action, made_at));
     let was_dead = found.is_some_and(|action| action.status == Status::Dead);
-    let retried = (!is_too_young).then(|| retry_dead(decider, retry));
+    let retried = (!is_too_young).then(|| {
+        if *archive {
+            archive_dead(decider, retry.action)
+        } else {
+            retry_dead(decider, retry)
+        }
+    });
     let (fate, detail) = match retried {
         None => (Fate::TooYoung, None),
         Some(Ok(_)) => {
             let action = retry.action;
-            decider.batch.logged.push(LogEntry::RetriedByJob { action });
+            if !*archive {
+                decider.batch.logged.push(LogEntry::RetriedByJob { action });
+            }
             (Fate::Retried, None)
         }
         Some(Err(refusal)) if was_dead => (Fate::Failed, Some(refusal.detail)),

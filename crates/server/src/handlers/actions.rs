@@ -8,6 +8,7 @@ use sprag_engine::read::health::Window;
 use sprag_engine::requests::{self, CancelAction, RetryNow};
 use sprag_wire as wire;
 
+use super::executions::SUMMARIES;
 use super::explain::explained;
 use crate::access::rule::{OPERATOR, VIEWER};
 use crate::access::scope::Target;
@@ -17,7 +18,7 @@ use crate::openapi::{Operation, Route, Shape, at, text, words};
 use crate::request::body::NoFields;
 use crate::request::once::{Change, answered};
 use crate::request::path::Id;
-use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows};
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, View};
 
 /// The group.
 pub(crate) const RESOURCE: &str = "actions";
@@ -57,8 +58,9 @@ pub(crate) fn routes() -> Vec<Route> {
                 .query("type", text(), "Only of this type.")
                 .query("status", Shape::of::<wire::ActionStatus>(), "Only with this status.")
                 .filtered()
+                .query("view", words(&View::ALL.map(View::word)), SUMMARIES)
                 .paged()
-                .answers::<wire::Page<wire::Action>>(200, "The actions.")
+                .answers::<wire::Page<wire::ListedAction>>(200, "The actions.")
                 .reads()),
         at("/v1/actions/queue").get(VIEWER, queue).is(operation(
             "showQueue",
@@ -96,6 +98,7 @@ fn health_operation() -> Operation {
 
 pub(crate) struct ListParams {
     condition: Condition,
+    view: View,
     page: Page,
 }
 
@@ -107,6 +110,7 @@ impl FromParams for ListParams {
         "type",
         "status",
         "filter",
+        "view",
         "limit",
         "cursor",
     ];
@@ -124,6 +128,7 @@ impl FromParams for ListParams {
         let filter = params.filter(Resource::Actions);
         Self {
             condition: given.into_iter().flatten().fold(filter, Condition::and),
+            view: View::read(params),
             page: params.page("actions"),
         }
     }
@@ -131,13 +136,15 @@ impl FromParams for ListParams {
 
 /// `GET /v1/actions`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
-    let ListParams { condition, page } = params;
-    let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
-    let found = app
-        .engine
-        .read()
-        .find_actions(condition, after, page.limit(), rows.writer())
-        .await?;
+    let ListParams { condition, view, page } = params;
+    let (after, room, rows) = (page.after()?, app.flight.page().await?, view.rows());
+    let (mut whole, mut short) = (rows.writer(), rows.writer());
+    let write = move |row| match view {
+        View::Whole => whole(row),
+        View::Summary => short(wire::ActionSummary::from(row)),
+    };
+    let read = app.engine.read();
+    let found = read.find_actions(condition, after, page.limit(), write).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 

@@ -8,7 +8,7 @@ use sprag_core::filter::{Comparison, Condition, Constant, Field, Relation, Resou
 use sprag_core::ids::ActionId;
 use sprag_core::time::Timestamp;
 use sprag_core::time::duration::Millis;
-use sprag_engine::jobs::{CANARY_MAX, RATE_MAX, RetryAll};
+use sprag_engine::jobs::{ArchiveAll, CANARY_MAX, RATE_MAX, RetryAll};
 use sprag_engine::requests::{self, Archive, RetryDead};
 use sprag_wire as wire;
 
@@ -40,9 +40,39 @@ fn one(id: &'static str, summary: &'static str) -> Operation {
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         at("/v1/dead-letters").get(VIEWER, list).is(list_operation()),
+        at("/v1/dead-letters/groups").get(VIEWER, groups).is(Operation::new(
+            RESOURCE,
+            "groupDeadLetters",
+            "Group dead letters by cause: the groups that grow most first",
+        )
+        .query("machine", text(), "Only of this machine.")
+        .query("actionId", text(), "Only of actions with this `actionId`.")
+        .query("error", text(), "Only with this type of error.")
+        .paged()
+        .answers::<wire::DeadLetterGroups>(200, "The groups, each counted up to 10,000.")
+        .reads()),
         at("/v1/dead-letters/retry")
             .post(OPERATOR, retry_all)
             .is(retry_all_operation()),
+        at("/v1/dead-letters/archive")
+            .post(OPERATOR, archive_all)
+            .is(Operation::new(
+                jobs::RESOURCE,
+                "archiveDeadLetters",
+                "Archive all dead letters that match a filter, in a job",
+            )
+            .body::<wire::ArchiveAllRequest>()
+            .answers::<wire::Job>(202, "The new job.")
+            .located()
+            .answers::<wire::DryRun>(200, "With `dryRun`: what the job would do.")
+            .writes()
+            .once()
+            .audited()
+            .refuses([
+                requests::Code::FilterInvalid,
+                requests::Code::NameInvalid,
+                requests::Code::JobsFull,
+            ])),
         at("/v1/dead-letters/{id}").get(VIEWER, show).is(Operation::new(
             RESOURCE,
             "showDeadLetter",
@@ -191,6 +221,46 @@ pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams
     Ok(page.answer(&rows, found.next, room))
 }
 
+pub(crate) struct GroupsParams {
+    machine: Option<String>,
+    action_id: Option<String>,
+    error: Option<String>,
+    page: Page,
+}
+
+impl FromParams for GroupsParams {
+    const KNOWN: &'static [&'static str] = &["machine", "actionId", "error", "limit", "cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self {
+            machine: params.text("machine"),
+            action_id: params.text("actionId"),
+            error: params.text("error"),
+            page: params.page("dead-letter-groups"),
+        }
+    }
+}
+
+impl GroupsParams {
+    fn means(&self, group: &wire::DeadLetterGroup) -> bool {
+        let error = group.error.as_ref().map(|error| &error.kind);
+        let is = |wanted: &Option<String>, found: Option<&String>| wanted.is_none() || wanted.as_ref() == found;
+        is(&self.machine, Some(&group.machine)) && is(&self.action_id, Some(&group.action_id)) && is(&self.error, error)
+    }
+}
+
+/// `GET /v1/dead-letters/groups`: by cause.
+pub(crate) async fn groups(State(app): State<App>, Query(params): Query<GroupsParams>) -> Answer {
+    let found = app.engine.look_up().letter_groups().await?;
+    let meant = found.groups.iter().filter(|group| params.means(group));
+    let part = params.page.limited_part(meant.cloned().collect())?;
+    Ok(ok(&wire::DeadLetterGroups {
+        data: part.data,
+        next_cursor: part.next_cursor,
+        more: found.more,
+    }))
+}
+
 /// Before or after an instant that long ago.
 fn died(relation: Relation, now: Timestamp, age: Millis) -> Condition {
     Condition::Is(Comparison {
@@ -289,6 +359,36 @@ pub(crate) async fn retry_all(
     }
     retry.expected = Some(app.engine.read().expect_letters(&retry.filter).await?);
     Ok(answered(once.ask(retry).await, |view| {
+        accepted(format!("/v1/jobs/{}", view.id), &view)
+    }))
+}
+
+/// `POST /v1/dead-letters/archive`: makes a job that archives all that meet a filter, or says what it would do.
+pub(crate) async fn archive_all(
+    State(app): State<App>,
+    Query(Nothing): Query<Nothing>,
+    once: Once,
+    Body(body): Body<wire::ArchiveAllRequest>,
+) -> Answer {
+    let wire::ArchiveAllRequest {
+        filter,
+        reason,
+        rate,
+        canary,
+        dry_run,
+    } = body;
+    let read = app.engine.read();
+    if dry_run == Some(true) {
+        return Ok(ok(&read.dry_run(filter).await?));
+    }
+    let archive = ArchiveAll {
+        expected: Some(read.expect_letters(&filter).await?),
+        filter,
+        reason: Some(reason),
+        rate,
+        canary,
+    };
+    Ok(answered(once.ask(archive).await, |view| {
         accepted(format!("/v1/jobs/{}", view.id), &view)
     }))
 }

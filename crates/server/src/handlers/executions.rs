@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::State;
 use sprag_core::access::ScopeKind;
 use sprag_core::filter::{Condition, Field, Resource};
-use sprag_core::ids::ExecutionId;
+use sprag_core::ids::{ExecutionId, ParseIdError};
 use sprag_engine::requests::{self, Cancel, Migrate, Pause, Replied, Resume};
 use sprag_store::records::ExecutionStatus;
 use sprag_wire::{self as wire, Start};
@@ -16,14 +16,20 @@ use crate::access::scope::{Asker, Target};
 use crate::app::App;
 use crate::handlers::reply::{Answer, created, ok};
 use crate::nodes::owner::{self, OwnerFirst};
-use crate::openapi::{Operation, Route, Shape, at, text, whole};
+use crate::openapi::{Operation, Route, Shape, at, text, whole, words};
+use crate::problem::shown::shown;
+use crate::problem::{Code, Problem};
 use crate::request::body::{Body, NoFields};
 use crate::request::once::{Change, Once, answered};
-use crate::request::path::Id;
-use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows, Wait};
+use crate::request::path::{Id, Path};
+use crate::request::query::{FromParams, Nothing, Page, Params, Query, Rows, View, Wait};
 
 /// The group.
 pub(crate) const RESOURCE: &str = "executions";
+
+/// What `view` of a list does.
+pub(super) const SUMMARIES: &str =
+    "With `summary`: rows without variables, results and attempts. A page then has at most 200 kB. Default: `whole`.";
 
 pub(super) fn operation(id: &'static str, summary: &'static str) -> Operation {
     Operation::new(RESOURCE, id, summary)
@@ -63,13 +69,17 @@ pub(crate) fn routes() -> Vec<Route> {
                 .waits()
                 .answers::<wire::Execution>(200, "The execution."))
             .owner_first(OwnerFirst::Watched(owner::awaited_execution)),
-        at("/v1/executions/{id}/history").get(VIEWER, history).is(one(operation(
-            "listHistory",
-            "Show the history of an execution, oldest entry first",
-        ))
-        .query("after", whole(0), "Only after this sequence.")
-        .paged()
-        .answers::<wire::Page<wire::HistoryEntry>>(200, "The entries.")),
+        at("/v1/executions/{id}/history")
+            .get(VIEWER, history)
+            .is(history_operation()),
+        at("/v1/executions/{id}/at/{sequence}")
+            .get(VIEWER, at_entry)
+            .is(one(operation(
+                "showExecutionAt",
+                "Show an execution as it was after one of its history entries",
+            ))
+            .path("sequence", whole(1), "The sequence of the entry.")
+            .answers::<wire::ExecutionAt>(200, "The states and variables after the entry, and what it changed.")),
         at("/v1/executions/{id}/explain")
             .get(VIEWER, explain)
             .is(
@@ -109,6 +119,22 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
+fn history_operation() -> Operation {
+    one(operation(
+        "listHistory",
+        "Show the history of an execution, oldest entry first or newest first",
+    ))
+    .query("after", whole(0), "Only after this sequence. With `order=asc` only.")
+    .query("before", whole(1), "Only before this sequence. With `order=desc` only.")
+    .query(
+        "order",
+        words(&Order::ALL.map(Order::word)),
+        "`asc`: oldest first. `desc`: newest first. Default: `asc`.",
+    )
+    .paged()
+    .answers::<wire::Page<wire::HistoryEntry>>(200, "The entries.")
+}
+
 fn list_operation() -> Operation {
     operation("listExecutions", "List executions, newest first")
         .query("machine", text(), "Only of this machine.")
@@ -120,8 +146,9 @@ fn list_operation() -> Operation {
             "Only executions in which this state or a state inside it is active.",
         )
         .filtered()
+        .query("view", words(&View::ALL.map(View::word)), SUMMARIES)
         .paged()
-        .answers::<wire::Page<wire::Execution>>(200, "The executions.")
+        .answers::<wire::Page<wire::ListedExecution>>(200, "The executions.")
         .reads()
 }
 
@@ -193,11 +220,12 @@ async fn start_and_wait(app: &App, once: &Once, start: Start, wait: Duration) ->
 
 pub(crate) struct ListParams {
     condition: Condition,
+    view: View,
     page: Page,
 }
 
 impl FromParams for ListParams {
-    const KNOWN: &'static [&'static str] = &["machine", "status", "key", "state", "filter", "limit", "cursor"];
+    const KNOWN: &'static [&'static str] = &["machine", "status", "key", "state", "filter", "view", "limit", "cursor"];
 
     fn read(params: &mut Params) -> Self {
         let status = params.word("status", &ExecutionStatus::ALL, ExecutionStatus::word);
@@ -210,6 +238,7 @@ impl FromParams for ListParams {
         let filter = params.filter(Resource::Executions);
         Self {
             condition: given.into_iter().flatten().fold(filter, Condition::and),
+            view: View::read(params),
             page: params.page("executions"),
         }
     }
@@ -217,13 +246,15 @@ impl FromParams for ListParams {
 
 /// `GET /v1/executions`: newest first.
 pub(crate) async fn list(State(app): State<App>, Query(params): Query<ListParams>) -> Answer {
-    let ListParams { condition, page } = params;
-    let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
-    let found = app
-        .engine
-        .read()
-        .find_executions(condition, after, page.limit(), rows.writer())
-        .await?;
+    let ListParams { condition, view, page } = params;
+    let (after, room, rows) = (page.after()?, app.flight.page().await?, view.rows());
+    let (mut whole, mut short) = (rows.writer(), rows.writer());
+    let write = move |row| match view {
+        View::Whole => whole(row),
+        View::Summary => short(wire::ExecutionSummary::from(row)),
+    };
+    let read = app.engine.read();
+    let found = read.find_executions(condition, after, page.limit(), write).await?;
     Ok(page.answer(&rows, found.next, room))
 }
 
@@ -233,36 +264,95 @@ pub(crate) async fn show(State(app): State<App>, Id(id): Id<ExecutionId>, Query(
     Ok(ok(&explain::refined(&app.engine, view).await?))
 }
 
+/// The order of a history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    #[default]
+    OldestFirst,
+    NewestFirst,
+}
+
+impl Order {
+    const ALL: [Self; 2] = [Self::OldestFirst, Self::NewestFirst];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::OldestFirst => "asc",
+            Self::NewestFirst => "desc",
+        }
+    }
+}
+
 pub(crate) struct HistoryParams {
-    after: Option<u64>,
+    order: Order,
+    /// Entries after it, or before it, as the order says.
+    bound: Option<u64>,
     page: Page,
 }
 
 impl FromParams for HistoryParams {
-    const KNOWN: &'static [&'static str] = &["after", "limit", "cursor"];
+    const KNOWN: &'static [&'static str] = &["after", "before", "order", "limit", "cursor"];
 
     fn read(params: &mut Params) -> Self {
+        let order = params.word("order", &Order::ALL, Order::word).unwrap_or_default();
+        let (after, before) = (params.whole("after", 0, u64::MAX), params.whole("before", 1, u64::MAX));
+        let (bound, other) = match order {
+            Order::OldestFirst => (after, before.map(|_| ("before", "desc"))),
+            Order::NewestFirst => (before, after.map(|_| ("after", "asc"))),
+        };
+        if let Some((name, needed)) = other {
+            params.refuse(name, &format!("works with `order={needed}` only"));
+        }
         Self {
-            after: params.whole("after", 0, u64::MAX),
+            order,
+            bound,
             page: params.page("history"),
         }
     }
 }
 
-/// `GET /v1/executions/{id}/history`: oldest first, after a sequence or a cursor.
+/// `GET /v1/executions/{id}/history`: oldest first after a sequence, or newest first before one.
 pub(crate) async fn history(
     State(app): State<App>,
     Id(id): Id<ExecutionId>,
-    Query(HistoryParams { after, page }): Query<HistoryParams>,
+    Query(HistoryParams { order, bound, page }): Query<HistoryParams>,
 ) -> Answer {
-    let after = page.after::<u64>()?.or(after).unwrap_or(0);
+    let bound = page.after::<u64>()?.or(bound);
     let (room, rows) = (app.flight.page().await?, Rows::default());
-    let found = app
-        .engine
-        .read()
-        .history(id, after, page.limit(), rows.writer())
-        .await?;
+    let read = app.engine.read();
+    let found = match order {
+        Order::OldestFirst => {
+            read.history(id, bound.unwrap_or(0), page.limit(), rows.writer())
+                .await?
+        }
+        Order::NewestFirst => {
+            let look_up = app.engine.look_up();
+            look_up.history_back(id, bound, page.limit(), rows.writer()).await?
+        }
+    };
     Ok(page.answer(&rows, found.next, room))
+}
+
+/// `GET /v1/executions/{id}/at/{sequence}`: as it was after an entry of its history.
+pub(crate) async fn at_entry(
+    State(app): State<App>,
+    Path((id, sequence)): Path<(String, String)>,
+    Query(Nothing): Query<Nothing>,
+) -> Answer {
+    let id: ExecutionId = id
+        .parse()
+        .map_err(|error: ParseIdError| Problem::new(Code::PathInvalid, error.to_string()))?;
+    let invalid = |detail: &str| {
+        let sequence = shown(&sequence);
+        Problem::new(
+            Code::PathInvalid,
+            format!("`{sequence}` is not the sequence of an entry: {detail}"),
+        )
+    };
+    let number = sequence.parse().map_err(|_| invalid("use a whole number from 1 on"))?;
+    let found = app.engine.look_up().execution_at(id, number).await?;
+    let state = found.map_err(|newest| invalid(&format!("execution `{id}` has the entries 1 to {newest}")))?;
+    Ok(ok(&state))
 }
 
 /// `GET /v1/executions/{id}/explain`: why it does not move.

@@ -81,6 +81,17 @@ pub(crate) fn routes() -> Vec<Route> {
         at("/v1/machines/{id}")
             .get(VIEWER, show)
             .is(shows(one("showMachine", "Show the newest version of a machine"))),
+        at("/v1/machines/{id}/versions").get(VIEWER, versions).is(one(
+            "listMachineVersions",
+            "List the versions of a machine, newest first",
+        )
+        .paged()
+        .answers::<wire::Page<wire::MachineSummary>>(200, "The versions.")),
+        at("/v1/machines/{id}/counts").get(VIEWER, counts).is(one(
+            "countMachineExecutions",
+            "Count the open executions of a machine by state and version, up to 10,000",
+        )
+        .answers::<wire::MachineCounts>(200, "The counts.")),
         at("/v1/machines/{id}/versions/{version}")
             .get(VIEWER, show_version)
             .is(shows(one("showMachineVersion", "Show one version of a machine").path(
@@ -205,6 +216,37 @@ pub(crate) async fn show_verb(
 ) -> Answer {
     let id = uri.path().rsplit('/').next().unwrap_or_default();
     whole(&app, app.engine.read().machine(id.to_owned(), None).await?, &seen).await
+}
+
+pub(crate) struct VersionsParams {
+    page: Page,
+}
+
+impl FromParams for VersionsParams {
+    const KNOWN: &'static [&'static str] = &["limit", "cursor"];
+
+    fn read(params: &mut Params) -> Self {
+        Self {
+            page: params.page("versions"),
+        }
+    }
+}
+
+/// `GET /v1/machines/{id}/versions`: newest first.
+pub(crate) async fn versions(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(VersionsParams { page }): Query<VersionsParams>,
+) -> Answer {
+    let (after, room, rows) = (page.after()?, app.flight.page().await?, Rows::default());
+    let look_up = app.engine.look_up();
+    let found = look_up.machine_versions(id, after, page.limit(), rows.writer()).await?;
+    Ok(page.answer(&rows, found.next, room))
+}
+
+/// `GET /v1/machines/{id}/counts`: how its open executions stand.
+pub(crate) async fn counts(State(app): State<App>, Path(id): Path<String>, Query(Nothing): Query<Nothing>) -> Answer {
+    Ok(ok(&app.engine.look_up().machine_counts(id).await?))
 }
 
 /// `GET /v1/machines/{id}/versions/{version}`

@@ -1,20 +1,25 @@
 //! Live streams: where they begin, and what refuses them before they do.
 
-use axum::extract::{FromRequestParts, State};
+use axum::extract::{FromRef as _, FromRequestParts, State};
 use axum::http::request::Parts;
+use sprag_core::document::source::nearest;
 use sprag_core::ids::ExecutionId;
+use sprag_wire::HintKind;
 
 use super::{executions, system};
 use crate::access::rule::VIEWER;
 use crate::app::App;
 use crate::handlers::reply::Answer;
+use crate::handlers::workers::Shared;
+use crate::handlers::workers::handlers::{self as workers, LogRange, Named};
 use crate::nodes::owner::{self, OwnerFirst};
 use crate::openapi::{Operation, Route, Success, at, text, whole};
 use crate::problem::shown::shown;
 use crate::problem::{Code, FieldError, Problem};
 use crate::request::path::Id;
-use crate::request::query::{FromParams, Nothing, Params, Query};
-use crate::streams::{Following, Hinting};
+use crate::request::query::{FromParams, Params, Query};
+use crate::streams::filter::{Filter, NAMES_MAX};
+use crate::streams::{Following, Hinting, LogFollowing, LogStart};
 
 /// The routes, who may use each, and what each is.
 pub(crate) fn routes() -> Vec<Route> {
@@ -24,6 +29,9 @@ pub(crate) fn routes() -> Vec<Route> {
             .get(VIEWER, follow)
             .is(follow_operation())
             .owner_first(OwnerFirst::Watched(owner::execution)),
+        at("/v1/workers/{path}/logs/stream")
+            .get(VIEWER, follow_log)
+            .is(log_operation()),
     ]
 }
 
@@ -31,7 +39,17 @@ fn hints_operation() -> Operation {
     Operation::new(
         system::RESOURCE,
         "hintChanges",
-        "Stream hints about changed records, as server-sent events",
+        "Stream hints about changed records of all nodes, as server-sent events",
+    )
+    .query(
+        "kind",
+        text(),
+        "Only hints of these kinds, with commas between them, such as `execution,deadLetter`.",
+    )
+    .query(
+        "id",
+        text(),
+        "Only hints about these records, with commas between them. The id of an execution includes its actions.",
     )
     .gives(Success::of(
         200,
@@ -120,7 +138,76 @@ pub(crate) async fn follow(
     Ok(Following::open(app, id, after).await?.response())
 }
 
+fn log_operation() -> Operation {
+    workers::one("followWorkerLogs", "Stream the log of a worker, as server-sent events")
+        .query("lines", whole(0), "Begin with this many last lines. Default: 100.")
+        .query("after", whole(0), "Begin after this `offset`.")
+        .header(
+            "Last-Event-ID",
+            whole(0),
+            "The same as `after`, sent by a client that reconnects. It overrides `after`.",
+        )
+        .gives(Success::of(
+            200,
+            "Events, until the client closes the connection.",
+            "text/event-stream",
+            text(),
+        ))
+        .refuses([Code::LastEventIdInvalid, Code::TooManyStreams])
+}
+
+/// `GET /v1/workers/{path}/logs/stream`: the last lines, or what follows an offset, and then live.
+pub(crate) async fn follow_log(
+    State(app): State<App>,
+    Named(path): Named,
+    Query(LogRange { lines, after }): Query<LogRange>,
+    LastEventId(last): LastEventId,
+) -> Answer {
+    let start = match last.or(after) {
+        Some(offset) => LogStart::After(offset),
+        None => LogStart::Lines(lines.unwrap_or(workers::LINES)),
+    };
+    let shared = Shared::from_ref(&app);
+    let log = shared.log(&path).await?;
+    Ok(LogFollowing::open(app, log, start)?.response())
+}
+
+/// `kind` and `id`: which hints.
+pub(crate) struct HintParams(Filter);
+
+impl FromParams for HintParams {
+    const KNOWN: &'static [&'static str] = &["kind", "id"];
+
+    fn read(params: &mut Params) -> Self {
+        let kinds = params.parsed("kind", |text| text.split(',').map(kind).collect());
+        let ids = params.parsed("id", |text| {
+            let ids: Vec<String> = text.split(',').map(str::to_owned).collect();
+            let is_right = ids.len() <= NAMES_MAX && !ids.iter().any(String::is_empty);
+            is_right
+                .then_some(ids)
+                .ok_or_else(|| format!("list 1 to {NAMES_MAX} ids with commas between them"))
+        });
+        Self(Filter {
+            kinds: kinds.unwrap_or_default(),
+            ids: ids.unwrap_or_default(),
+        })
+    }
+}
+
+fn kind(text: &str) -> Result<HintKind, String> {
+    match HintKind::of(text) {
+        HintKind::Other(unknown) => {
+            let near = match nearest(&unknown, HintKind::WORDS.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known are {}", HintKind::WORDS.join(", ")),
+            };
+            Err(format!("`{}` is not a kind; {near}", shown(&unknown)))
+        }
+        kind => Ok(kind),
+    }
+}
+
 /// `GET /v1/stream`: hints at what changes, from now on.
-pub(crate) async fn hints(State(app): State<App>, Query(Nothing): Query<Nothing>) -> Answer {
-    Ok(Hinting::open(app)?.response())
+pub(crate) async fn hints(State(app): State<App>, Query(HintParams(filter)): Query<HintParams>) -> Answer {
+    Ok(Hinting::open(app, filter)?.response())
 }

@@ -185,15 +185,19 @@ pub(crate) async fn accept_clock(
     Ok(system(&app))
 }
 
+/// The nodes that share the database, where several can.
+pub(crate) fn known_cluster(app: &App) -> Option<wire::Cluster> {
+    let whereabouts = app.engine.whereabouts()?;
+    Some(cluster(whereabouts.me(), &*whereabouts.view()?, app.engine.now()))
+}
+
 fn system(app: &App) -> Response {
-    let whereabouts = app.engine.whereabouts();
-    let known = whereabouts.and_then(|known| Some((known.me(), known.view()?)));
     ok(&wire::System {
         version: env!("CARGO_PKG_VERSION").into(),
         store: app.settings.store.clone(),
         limits: bounds(app.engine.limits(), app.settings.body_bytes),
         notes: app.engine.read().notes(),
-        cluster: known.map(|(me, view)| cluster(me, &view, app.engine.now())),
+        cluster: known_cluster(app),
     })
 }
 

@@ -34,7 +34,7 @@ use crate::listen::deadline::Deadline;
 use crate::listen::seats::{Seat, Seated, Seats};
 use crate::listen::tls::{self, HANDSHAKES_MAX, Loaded, Look, Tls};
 use crate::listen::{Error, Options};
-use crate::metrics::HttpMetrics;
+use crate::metrics::{HttpMetrics, series};
 use crate::nodes::NodeClient;
 use crate::routes;
 
@@ -375,6 +375,7 @@ fn beside(files: Vec<Arc<dyn Look>>, oidc: Option<(Arc<Oidc>, Handle)>, app: Opt
     beside.spawn(tls::watch(files));
     beside.spawn(keep(oidc));
     if let Some(app) = app {
+        beside.spawn(series::keep(app.clone()));
         beside.spawn(refusals::keep(app));
     }
     beside

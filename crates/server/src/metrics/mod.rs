@@ -5,6 +5,7 @@
 mod census;
 mod http;
 mod page;
+pub(crate) mod series;
 
 pub(crate) use self::census::CensusTaker;
 pub(crate) use self::http::HttpMetrics;

@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod forward;
+pub(crate) mod hints;
 pub(crate) mod owner;
 pub(crate) mod peers;
 pub(crate) mod polls;

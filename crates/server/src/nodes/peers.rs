@@ -20,6 +20,7 @@ use sprag_wire::{LettersToRetry, LimitDemand, LimitGrant, SettledLetter};
 use crate::app::App;
 use crate::nodes::client::{NodeClient, at, shown};
 use crate::nodes::forward::TOKEN;
+use crate::nodes::hints;
 use crate::problem::Problem;
 use crate::request::body::whole;
 
@@ -27,6 +28,8 @@ use crate::request::body::whole;
 const INTERNAL: &str = "/internal/";
 /// Where statements about limits are heard.
 const LIMITS: &str = "/internal/limits";
+/// Where hints are heard.
+pub(super) const HINTS: &str = "/internal/hints";
 /// Where letters are dealt with.
 const LETTERS: &str = "/internal/letters";
 /// The largest question or answer, in bytes: a configuration for letters, or a key and the ids of some fifty thousand
@@ -133,6 +136,7 @@ pub(crate) async fn hear(app: &App, request: Request) -> Response {
     match path.as_str() {
         LIMITS => hear_statement(app, &body).await,
         LETTERS => hear_letters(app, &body).await,
+        HINTS => hints::hear(app),
         _ => StatusCode::NOT_FOUND.into_response(),
     }
 }

@@ -21,6 +21,7 @@ use sprag_engine::requests::Refusal;
 use tokio::sync::oneshot;
 
 use crate::app::App;
+use crate::nodes::hints::others;
 
 /// How long a poll waits here before it looks at the other nodes again, at first, in milliseconds.
 const PAUSE_MIN_MILLIS: u64 = 100;
@@ -100,18 +101,6 @@ async fn in_turn(app: &App, poll: &Poll, turn: u64) -> Result<Vec<Value>, Refusa
         }
     }
     Ok(Vec::new())
-}
-
-/// Where the other nodes are that are alive.
-fn others(app: &App) -> Vec<String> {
-    let Some(whereabouts) = app.engine.whereabouts() else {
-        return Vec::new();
-    };
-    let view = whereabouts.view();
-    let live = view.iter().flat_map(|view| view.live());
-    live.filter(|node| node.id != whereabouts.me())
-        .map(|node| node.advertise.clone())
-        .collect()
 }
 
 /// Work of this node.

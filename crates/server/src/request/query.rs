@@ -31,6 +31,8 @@ use sprag_wire as wire;
 const LIMIT_DEFAULT: usize = 100;
 /// The most rows of a page.
 pub(crate) const LIMIT_MAX: usize = 1_000;
+/// The bytes of a page of summaries.
+const SUMMARY_BYTES_MAX: usize = 200_000;
 /// How the body of a page begins.
 const BEFORE_ROWS: &[u8] = b"{\"data\":[";
 /// A page of this size no longer grows by doubling, but in steps.
@@ -72,6 +74,40 @@ impl FromParams for Nothing {
 
     fn read(_params: &mut Params) -> Self {
         Self
+    }
+}
+
+/// `view`: whether a list has whole rows or summaries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum View {
+    /// Whole rows.
+    #[default]
+    Whole,
+    /// Rows without what may be large; a page has at most [`SUMMARY_BYTES_MAX`].
+    Summary,
+}
+
+impl View {
+    pub(crate) const ALL: [Self; 2] = [Self::Whole, Self::Summary];
+
+    /// The word for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Summary => "summary",
+        }
+    }
+
+    pub(crate) fn read(params: &mut Params) -> Self {
+        params.word("view", &Self::ALL, Self::word).unwrap_or_default()
+    }
+
+    /// Where the rows of a page are written.
+    pub(crate) fn rows(self) -> Rows {
+        match self {
+            Self::Whole => Rows::default(),
+            Self::Summary => Rows::up_to(SUMMARY_BYTES_MAX),
+        }
     }
 }
 
@@ -166,6 +202,11 @@ impl Params {
             pointer: format!("?{name}"),
             detail,
         });
+    }
+
+    /// Notes that a parameter does not go with the others.
+    pub(crate) fn refuse(&mut self, name: &str, detail: &str) {
+        self.error(name, detail);
     }
 
     /// A parameter as text.
@@ -301,6 +342,15 @@ impl Page {
     /// The part of a list that is read whole: from the cursor on, as much as a page holds, and always one row. The cursor
     /// is a position: a row that comes or goes between two pages shifts the rows after it.
     pub(crate) fn part<T: Serialize>(&self, all: Vec<T>) -> Result<wire::Page<T>, Problem> {
+        self.part_up_to(all, usize::MAX)
+    }
+
+    /// The same, with no more rows than the page asks for.
+    pub(crate) fn limited_part<T: Serialize>(&self, all: Vec<T>) -> Result<wire::Page<T>, Problem> {
+        self.part_up_to(all, self.limit)
+    }
+
+    fn part_up_to<T: Serialize>(&self, all: Vec<T>, rows: usize) -> Result<wire::Page<T>, Problem> {
         let (after, count) = (self.after::<usize>()?.unwrap_or(0), all.len());
         let mut bytes = AFTER_ROWS_MAX;
         let mut fits = |row: &T| {
@@ -308,7 +358,7 @@ impl Page {
             bytes = bytes.saturating_add(json::size(row) + 1);
             is_first || bytes <= PAGE_BYTES_MAX
         };
-        let mut rest = all.into_iter().skip(after).peekable();
+        let mut rest = all.into_iter().skip(after).take(rows).peekable();
         let mut data = Vec::new();
         while let Some(row) = rest.next_if(|row| fits(row)) {
             data.push(row);
@@ -337,12 +387,29 @@ impl Page {
 }
 
 /// The rows of a page as JSON, written where they are read: the threads that serve requests only add the cursor.
-#[derive(Clone, Default)]
-pub(crate) struct Rows(Arc<Mutex<Vec<u8>>>);
+#[derive(Clone)]
+pub(crate) struct Rows {
+    body: Arc<Mutex<Vec<u8>>>,
+    /// Bytes of the page.
+    most: usize,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self::up_to(PAGE_BYTES_MAX)
+    }
+}
 
 impl Rows {
+    fn up_to(most: usize) -> Self {
+        Self {
+            body: Arc::default(),
+            most,
+        }
+    }
+
     fn body(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes a view, unless the page has no room for it. There is always room for the first one.
@@ -356,7 +423,7 @@ impl Rows {
         body.extend_from_slice(if before == 0 { BEFORE_ROWS } else { b"," });
         // Our own types always serialise, and memory always takes it.
         let _ = serde_json::to_writer(&mut *body, view);
-        if before > 0 && body.len() > PAGE_BYTES_MAX - AFTER_ROWS_MAX {
+        if before > 0 && body.len() > self.most - AFTER_ROWS_MAX {
             body.truncate(before);
             return None;
         }

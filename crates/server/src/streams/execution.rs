@@ -21,6 +21,7 @@ use sprag_store::records::ExecutionStatus;
 use sprag_wire as wire;
 use tokio::time::sleep;
 
+use super::filter::Filter;
 use super::hub::{Hint, Interest, Listener, Pending};
 use super::{HEARTBEAT, sse};
 use crate::app::App;
@@ -71,7 +72,9 @@ enum Phase {
 impl Following {
     /// Follows an execution after an entry of its history; an execution or an entry that is not there is refused.
     pub(crate) async fn open(app: App, id: ExecutionId, after: u64) -> Result<Self, Problem> {
-        let listener = app.streams.listen(&app.engine, Interest::Execution(id))?;
+        let listener = app
+            .streams
+            .listen(&app.engine, Interest::Execution(id), Filter::default())?;
         let Followed { sequence, status, .. } = app
             .engine
             .read()
@@ -200,11 +203,11 @@ impl Following {
         }
         for hint in hints {
             match hint {
-                Hint::Action(action, _) => {
+                Hint::Action(action, ..) => {
                     self.changed.insert(action);
                 }
                 Hint::Execution(_, is_closed) => self.is_over |= is_closed,
-                Hint::Machine(_) => {}
+                Hint::Machine(_) | Hint::Record(..) => {}
             }
         }
         Ok(())

@@ -6,11 +6,12 @@ use std::convert::Infallible;
 use axum::body::Bytes;
 use axum::response::Response;
 use futures_util::stream::unfold;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::sleep;
 
-use super::hub::{Hint, Interest, Listener, Pending};
-use super::{HEARTBEAT, sse};
+use super::filter::Filter;
+use super::hub::{Interest, Listener, Pending};
+use super::{HEARTBEAT, relay, sse};
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -18,14 +19,27 @@ use crate::problem::Problem;
 pub(crate) struct Hinting {
     app: App,
     listener: Listener,
+    filter: Filter,
     is_open: bool,
 }
 
 impl Hinting {
-    /// From now on.
-    pub(crate) fn open(app: App) -> Result<Self, Problem> {
-        let listener = app.streams.listen(&app.engine, Interest::Everything)?;
+    /// What a filter means, on every node, from now on.
+    pub(crate) fn open(app: App, filter: Filter) -> Result<Self, Problem> {
+        let hinting = Self::of(app, Interest::Everything, filter)?;
+        relay::ensure(&hinting.app);
+        Ok(hinting)
+    }
+
+    /// All there is on this node, for another node, from now on.
+    pub(crate) fn here(app: App) -> Result<Self, Problem> {
+        Self::of(app, Interest::Here, Filter::default())
+    }
+
+    fn of(app: App, interest: Interest, filter: Filter) -> Result<Self, Problem> {
+        let listener = app.streams.listen(&app.engine, interest, filter.clone())?;
         Ok(Self {
+            filter,
             app,
             listener,
             is_open: false,
@@ -46,7 +60,7 @@ impl Hinting {
             biased;
             () = self.app.closed() => None,
             () = self.listener.filled() => {
-                let piece = sse::piece(&self.app, shown(self.listener.take())).await?;
+                let piece = sse::piece(&self.app, shown(self.listener.take(), &self.filter)).await?;
                 Some((Ok(piece), self))
             }
             () = sleep(HEARTBEAT) => Some((Ok(sse::HEARTBEAT.into()), self)),
@@ -54,22 +68,14 @@ impl Hinting {
     }
 }
 
-fn shown(pending: Pending) -> String {
+fn shown(pending: Pending, filter: &Filter) -> String {
     let Pending { hints, lagged } = pending;
     let mut text = String::new();
     if lagged {
         sse::event(&mut text, "lagged", None, &json!({}));
     }
-    for hint in hints {
-        sse::event(&mut text, "hint", None, &wire(&hint));
+    for hinted in hints.iter().flat_map(|hint| filter.shown(hint)) {
+        sse::event(&mut text, "hint", None, &hinted);
     }
     text
-}
-
-fn wire(hint: &Hint) -> Value {
-    match hint {
-        Hint::Machine(id) => json!({"kind": "machine", "id": &**id}),
-        Hint::Execution(id, _) => json!({"kind": "execution", "id": id}),
-        Hint::Action(id, execution) => json!({"kind": "action", "id": id, "executionId": execution}),
-    }
 }

@@ -5,15 +5,17 @@
 //! listener learns that it lags, and reads everything.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::metrics::counter::Counter;
 use sprag_core::ids::{ActionId, ExecutionId};
-use sprag_engine::Change;
-use sprag_engine::Handle;
+use sprag_engine::{Change, Handle, RecordKind};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
+
+use super::filter::Filter;
 
 /// Different hints that wait for one listener; with more it lags.
 pub(super) const HINTS_MAX: usize = 256;
@@ -23,27 +25,31 @@ pub(super) const HINTS_MAX: usize = 256;
 pub(super) enum Interest {
     /// One execution and its actions.
     Execution(ExecutionId),
-    /// All there is.
+    /// All there is, on every node.
     Everything,
+    /// All there is on this node, for another node.
+    Here,
 }
 
 /// Something to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Hint {
+pub(crate) enum Hint {
     /// A machine.
     Machine(Arc<str>),
     /// An execution, and whether it is closed.
     Execution(ExecutionId, bool),
-    /// An action, and whose.
-    Action(ActionId, ExecutionId),
+    /// An action, whose, and whether it is a dead letter or was one.
+    Action(ActionId, ExecutionId, bool),
+    /// A record of another kind.
+    Record(RecordKind, Arc<str>),
 }
 
 impl Hint {
     /// The execution that it is about.
     fn execution(&self) -> Option<ExecutionId> {
         match self {
-            Self::Machine(_) => None,
-            Self::Execution(execution, _) | Self::Action(_, execution) => Some(*execution),
+            Self::Machine(_) | Self::Record(..) => None,
+            Self::Execution(execution, _) | Self::Action(_, execution, _) => Some(*execution),
         }
     }
 }
@@ -52,8 +58,13 @@ impl From<Change> for Hint {
     fn from(change: Change) -> Self {
         match change {
             Change::Execution { id, status, .. } => Self::Execution(id, !status.is_open()),
-            Change::Action { id, execution } => Self::Action(id, execution),
+            Change::Action {
+                id,
+                execution,
+                is_letter,
+            } => Self::Action(id, execution, is_letter),
             Change::Machine { id } => Self::Machine(id),
+            Change::Record { kind, id } => Self::Record(kind, id),
         }
     }
 }
@@ -70,6 +81,8 @@ pub(super) struct Pending {
 /// Where hints wait for one listener.
 #[derive(Debug, Default)]
 struct Mailbox {
+    /// Which hints are meant.
+    filter: Filter,
     pending: Mutex<Pending>,
     filled: Notify,
 }
@@ -81,6 +94,9 @@ impl Mailbox {
 
     /// Puts a hint; says whether the listener lags with it.
     fn put(&self, hint: &Hint) -> bool {
+        if !self.filter.means(hint) {
+            return false;
+        }
         let mut pending = self.pending();
         if pending.lagged || pending.hints.contains(hint) {
             return false;
@@ -107,8 +123,10 @@ impl Mailbox {
 
 /// Fans changes out.
 #[derive(Debug, Default)]
-pub(super) struct Hub {
+pub(crate) struct Hub {
     listeners: Mutex<Listeners>,
+    /// Whether a task listens to other nodes.
+    pub(super) is_relayed: AtomicBool,
     /// How often a listener began to lag.
     pub(super) lagged: Counter,
 }
@@ -134,6 +152,36 @@ impl Hub {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells those who listen to every node what another node says.
+    pub(crate) fn tell_theirs(&self, news: &Result<Hint, Missed>) {
+        let listeners = self.listeners();
+        for mailbox in listeners.of(Interest::Everything) {
+            let lags = match news {
+                Ok(hint) => mailbox.put(hint),
+                Err(Missed) => {
+                    mailbox.lag();
+                    true
+                }
+            };
+            self.lagged.inc_by(u64::from(lags));
+        }
+    }
+
+    /// Tells those who listen to everything what does not come from the engine.
+    pub(crate) fn tell_own(&self, hint: &Hint) {
+        let listeners = self.listeners();
+        for interest in [Interest::Everything, Interest::Here] {
+            for mailbox in listeners.of(interest) {
+                self.lagged.inc_by(u64::from(mailbox.put(hint)));
+            }
+        }
+    }
+
+    /// Whether any client listens to every node.
+    pub(crate) fn has_far_listeners(&self) -> bool {
+        self.listeners().of(Interest::Everything).next().is_some()
+    }
+
     /// Tells all who are concerned; says whether any client listens. If not, the next one starts another
     /// task, so the caller must end.
     fn tell(&self, news: Result<Hint, Missed>) -> bool {
@@ -145,7 +193,7 @@ impl Hub {
         match news {
             Ok(hint) => {
                 let own = hint.execution().map(Interest::Execution);
-                for interest in own.into_iter().chain([Interest::Everything]) {
+                for interest in own.into_iter().chain([Interest::Everything, Interest::Here]) {
                     for mailbox in listeners.of(interest) {
                         self.lagged.inc_by(u64::from(mailbox.put(&hint)));
                     }
@@ -163,7 +211,7 @@ impl Hub {
 }
 
 /// Changes went by unread.
-struct Missed;
+pub(crate) struct Missed;
 
 /// Reads changes for as long as any client listens.
 async fn feed(hub: Arc<Hub>, mut changes: Receiver<Change>) {
@@ -192,11 +240,19 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Listens from now on.
-    pub(super) fn new(hub: &Arc<Hub>, engine: &Handle, interest: Interest, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(
+        hub: &Arc<Hub>,
+        engine: &Handle,
+        (interest, filter): (Interest, Filter),
+        place: OwnedSemaphorePermit,
+    ) -> Self {
         let mut listeners = hub.listeners();
         listeners.next += 1;
         let name = (interest, listeners.next);
-        let mailbox = Arc::<Mailbox>::default();
+        let mailbox = Arc::new(Mailbox {
+            filter,
+            ..Mailbox::default()
+        });
         listeners.mailboxes.insert(name, Arc::clone(&mailbox));
         if !listeners.is_fed {
             listeners.is_fed = true;

@@ -6,9 +6,12 @@
 //! goes down: a follower reconnects with the last id it has.
 
 mod execution;
+pub(crate) mod filter;
 mod hints;
 mod hub;
 mod load;
+mod log;
+mod relay;
 mod sse;
 
 use std::sync::Arc;
@@ -16,12 +19,14 @@ use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 use sprag_engine::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use self::execution::Following;
+use self::filter::Filter;
 pub(crate) use self::hints::Hinting;
 use self::hub::{Hub, Interest, Listener};
 pub(crate) use self::load::FollowingLoad;
+pub(crate) use self::log::{LogFollowing, LogStart};
 use crate::problem::{Code, Problem};
 
 /// The default limit on streams: far fewer than connections, so that there is always room for
@@ -47,6 +52,11 @@ impl Streams {
         }
     }
 
+    /// What fans hints out.
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
     /// How many are open.
     pub(crate) fn open(&self) -> usize {
         self.most.saturating_sub(self.places.available_permits())
@@ -57,12 +67,17 @@ impl Streams {
         &self.hub.lagged
     }
 
-    /// Listens from now on: whatever changes after this is heard, or it is heard that something was missed.
-    fn listen(&self, engine: &Handle, interest: Interest) -> Result<Listener, Problem> {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+    /// A place among the streams.
+    fn place(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
             let detail = format!("{} streams are already open; close one, or try again later", self.most);
-            return Err(Problem::new(Code::TooManyStreams, detail));
-        };
-        Ok(Listener::new(&self.hub, engine, interest, place))
+            Problem::new(Code::TooManyStreams, detail)
+        })
+    }
+
+    /// Listens from now on: whatever changes after this is heard, or it is heard that something was missed.
+    fn listen(&self, engine: &Handle, interest: Interest, filter: Filter) -> Result<Listener, Problem> {
+        let place = self.place()?;
+        Ok(Listener::new(&self.hub, engine, (interest, filter), place))
     }
 }

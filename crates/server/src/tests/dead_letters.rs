@@ -183,3 +183,61 @@ async fn a_job_shows_its_pace_its_canaries_and_how_many_there_are() {
             .problem("body-invalid");
     }
 }
+
+#[tokio::test]
+async fn all_alike_are_archived_after_a_person_looked_at_the_canaries() {
+    let world = World::start().await;
+    world.apply(DOOMED).await.expect(201);
+    for _ in 0..5 {
+        dead(&world, "doomed").await;
+    }
+    let body = |extra: Value| {
+        let mut body = json!({"filter": "machine = \"doomed\"", "reason": "the orders are void"});
+        for (name, value) in extra.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        body
+    };
+    let path = "/v1/dead-letters/archive";
+    let said = world.post(path, &body(json!({"dryRun": true}))).await.expect(200);
+    assert_eq!(said["expected"], json!({"count": 5, "more": false}));
+    let made = world.post(path, &body(json!({"canary": 2}))).await.expect(202);
+    assert_eq!(made["kind"], "archiveDeadLetters");
+    let job = format!("/v1/jobs/{}", made["id"].as_str().unwrap());
+    let until = async |status: &str| loop {
+        let job = world.get(&job).await.expect(200);
+        if job["status"] == status {
+            break job;
+        }
+        tokio::task::yield_now().await;
+    };
+    let paused = until("paused").await;
+    assert_eq!(
+        (&paused["counts"]["done"], &paused["canary"]["state"]),
+        (&json!(2), &json!("passed"))
+    );
+    assert!(paused["note"].as_str().unwrap().contains("resume"), "{paused}");
+    let left = world.get("/v1/dead-letters").await.expect(200);
+    assert_eq!(left["data"].as_array().unwrap().len(), 3);
+    world.command(&format!("{job}/resume")).await.expect(200);
+    let done = until("completed").await;
+    assert_eq!(done["counts"]["done"], 5);
+    assert_eq!(world.get("/v1/dead-letters").await.expect(200)["data"], json!([]));
+    let items = world.get(&format!("{job}/items")).await.expect(200);
+    assert!(
+        items["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|item| item["result"] == "archived"),
+        "{items}"
+    );
+    for wrong in [
+        json!({"filter": "", "reason": "x"}),
+        json!({"filter": "machine = \"doomed\""}),
+        json!({"filter": "machine = \"doomed\"", "reason": "x", "canary": 0}),
+    ] {
+        let refused = world.post(path, &wrong).await;
+        assert!([400, 422].contains(&refused.status), "{wrong}: {}", refused.body);
+    }
+}

@@ -20,6 +20,7 @@ mod hostile;
 mod jobs;
 mod lists;
 mod loads;
+mod lookup;
 mod metrics;
 mod migration;
 mod nodes;

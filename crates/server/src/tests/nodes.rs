@@ -373,3 +373,25 @@ async fn a_program_that_asks_one_node_gets_the_work_of_all_and_none_twice() {
         assert_eq!(closed["status"], "completed", "{closed}");
     }
 }
+
+#[tokio::test]
+async fn a_stream_of_hints_has_those_of_every_node() {
+    let (_shared, here, there) = pair().await;
+    here.apply(ORDER).await.expect(201);
+    let mut stream = Stream::open(&here, "/v1/stream?kind=execution", &[]).await;
+    let heard = async {
+        // The nodes find each other a moment after the stream began.
+        loop {
+            let begun = there.begin("order").await;
+            let again = tokio::time::timeout(Duration::from_millis(500), async {
+                while stream.next().await.unwrap().data["id"] != json!(begun) {}
+            });
+            if again.await.is_ok() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(GUARD, heard)
+        .await
+        .expect("the other node's hint comes");
+}

@@ -18,7 +18,7 @@ const GUARD: Duration = Duration::from_mins(1);
 pub(super) struct Event {
     name: String,
     pub(super) id: Option<u64>,
-    data: Value,
+    pub(super) data: Value,
 }
 
 /// A reader of a stream. It asks in HTTP/1.0, so that the body comes as it is.
@@ -254,7 +254,7 @@ async fn hints_name_what_changed() {
     let id = world.begin("doomed").await;
     let dead = world.action(&id, |action| action["status"] == "dead").await;
     let mut kinds = std::collections::BTreeSet::new();
-    while kinds.len() < 2 {
+    while kinds.len() < 3 {
         let event = stream.next().await.unwrap();
         assert_eq!((event.name.as_str(), event.id), ("hint", None));
         match event.data["kind"].as_str().unwrap() {
@@ -263,9 +263,48 @@ async fn hints_name_what_changed() {
                 assert_eq!(event.data["id"], dead["id"]);
                 assert_eq!(event.data["executionId"], json!(id));
             }
+            "deadLetter" => assert_eq!(event.data["id"], dead["id"]),
             other => panic!("{other}"),
         }
         kinds.insert(event.data["kind"].as_str().unwrap().to_owned());
+    }
+}
+
+#[tokio::test]
+async fn hints_of_other_kinds_are_filtered_by_kind_and_id() {
+    let world = World::start().await;
+    let mut stream = Stream::open(&world, "/v1/stream?kind=switch,job,limit", &[]).await;
+    world.apply(DOOMED).await.expect(201);
+    let id = world.begin("doomed").await;
+    world.action(&id, |action| action["status"] == "dead").await;
+    let switch = json!({"scope": "machine:doomed", "reason": "test"});
+    let switch = world.post("/v1/kill-switches", &switch).await.expect(201);
+    let hint = stream.next().await.unwrap();
+    assert_eq!(
+        hint.data,
+        json!({"kind": "switch", "id": switch["id"]}),
+        "nothing else comes before"
+    );
+    let body = json!({"filter": "machine = \"doomed\"", "reason": "test"});
+    let job = world.post("/v1/dead-letters/archive", &body).await.expect(202);
+    assert_eq!(
+        stream.next().await.unwrap().data,
+        json!({"kind": "job", "id": job["id"]})
+    );
+    let mut own = Stream::open(&world, &format!("/v1/stream?id={id}"), &[]).await;
+    world.begin("doomed").await;
+    world.command(&format!("/v1/executions/{id}/cancel")).await.expect(200);
+    assert_eq!(own.next().await.unwrap().data["id"], json!(id));
+    let problem = world
+        .get("/v1/stream?kind=execution,swich")
+        .await
+        .problem("query-invalid");
+    assert!(
+        problem["detail"].as_str().unwrap().contains("did you mean `switch`?"),
+        "{problem}"
+    );
+    for wrong in ["kind=", "id=", "id=a,,b", "kinds=job"] {
+        world.get(&format!("/v1/stream?{wrong}")).await.problem("query-invalid");
     }
 }
 

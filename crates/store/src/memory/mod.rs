@@ -5,6 +5,7 @@
 
 mod cluster;
 mod load;
+mod lookup;
 mod order;
 mod plans;
 mod refusals;

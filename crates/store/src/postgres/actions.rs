@@ -4,7 +4,7 @@
 //! refused. The numbers in the statements are those of `sprag_core::action::Status`; they are written out, because only
 //! then does the planner see that a partial index holds them.
 
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::text::is_storable;
 use sprag_core::time::Timestamp;
 use tokio_postgres::Row;
@@ -175,6 +175,23 @@ pub(super) fn update<'a>(records: &[&'a Action], shards: u32) -> StatementPart<'
     let mut values = rows(&TABLE, records, row);
     values.push(count(records));
     StatementPart::of(UPDATE, records.len(), values)
+}
+
+/// Only the ids are looked at. Bytes 7 and 8 of an id are its slot.
+pub(super) const OF_SLOT: &str = "\
+    SELECT id FROM (SELECT id FROM action WHERE id <= $1 ORDER BY id DESC LIMIT $2::bigint) AS walked \
+    WHERE substring(uuid_send(id) from 7 for 2) = $3 ORDER BY id DESC";
+
+/// Actions of a slot, newest first, among so many up to an id.
+pub(super) async fn of_slot(
+    session: &Session,
+    slot: Slot,
+    up_to: ActionId,
+    scan: usize,
+) -> Result<Vec<ActionId>, Error> {
+    let slot = slot.0.to_be_bytes();
+    let values: [&(dyn ToSql + Sync); 3] = [&Id::from(up_to), &limit(scan), &slot.as_slice()];
+    session.all(OF_SLOT, &values, |row| id_at(row, 0)).await
 }
 
 /// Actions, in the order in which they are wanted.

@@ -7,14 +7,16 @@ use sprag_core::text::is_storable;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::columns::{self, Id, as_wanted, bound, column, id_at, instant, number, numbered, read_tags, shard, tags};
+use super::columns::{
+    self, Id, as_wanted, bound, column, id_at, instant, limit, number, numbered, read_tags, shard, tags,
+};
 use super::part::{StatementPart, Text};
 use super::rows::{Columns, RowTable, rows};
 use super::search::{Filter, Listed};
 use super::session::{Session, count, list};
 use crate::page::{Page, Paged};
 use crate::records::{Execution, ExecutionStatus};
-use crate::traits::{Error, ExecutionQuery, Variables};
+use crate::traits::{Error, ExecutionQuery, KeyHolder, Variables};
 
 const TABLE: RowTable = RowTable {
     row: "execution_row",
@@ -78,6 +80,10 @@ const LIST: Listed = Listed {
     bytes: "octet_length(body) + octet_length(variables)",
 };
 
+/// The caller drops those beyond the prefix.
+pub(super) const KEYS: &str = "\
+    SELECT key, id, machine, status FROM execution WHERE key >= $1 AND key IS NOT NULL ORDER BY key, id LIMIT $2::bigint";
+
 const STATUS: &str = "SELECT status FROM execution WHERE id = $1";
 
 pub(super) const HOLDERS: &str = "\
@@ -135,6 +141,24 @@ pub(super) async fn get(session: &Session, ids: &[ExecutionId]) -> Result<Vec<Ex
     let wanted: Vec<Id> = ids.iter().copied().map(Id::from).collect();
     let found = session.all(GET, &[&wanted], read).await?;
     Ok(as_wanted(ids, &found, |execution| &execution.id))
+}
+
+/// Executions whose keys begin with a text, by key and id.
+pub(super) async fn keys_with_prefix(session: &Session, prefix: &str, most: usize) -> Result<Vec<KeyHolder>, Error> {
+    if !is_storable(prefix) {
+        return Ok(Vec::new());
+    }
+    let read = |row: &Row| {
+        Ok(KeyHolder {
+            key: column(row, 0)?,
+            execution: id_at(row, 1)?,
+            machine: column(row, 2)?,
+            status: numbered(row, 3, &ExecutionStatus::ALL)?,
+        })
+    };
+    let mut found = session.all(KEYS, &[&prefix, &limit(most)], read).await?;
+    found.retain(|holder| holder.key.starts_with(prefix));
+    Ok(found)
 }
 
 /// The first of some executions, newest first, as many as fit into so many bytes.

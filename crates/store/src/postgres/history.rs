@@ -49,6 +49,15 @@ const PAGE: &str = "\
     WINDOW listed AS (ORDER BY sequence)) AS page \
     WHERE total <= $4 OR total = bytes ORDER BY sequence LIMIT $3::bigint - 1";
 
+/// The same, newest first.
+pub(super) const PAGE_BACK: &str = "\
+    SELECT sequence, at, body, continues FROM (SELECT sequence, at, body, bytes, \
+    sum(bytes) OVER listed AS total, lead(true, 1, false) OVER listed AS continues \
+    FROM (SELECT sequence, at, body, $5::int + octet_length(body) AS bytes FROM history \
+    WHERE execution = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3::bigint) AS found \
+    WINDOW listed AS (ORDER BY sequence DESC)) AS page \
+    WHERE total <= $4 OR total = bytes ORDER BY sequence DESC LIMIT $3::bigint - 1";
+
 /// Adds the next entries of histories. One that would leave a gap before it is refused.
 pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> StatementPart<'a> {
     let mut newest: HashMap<ExecutionId, i64> = HashMap::new();
@@ -80,11 +89,31 @@ pub(super) fn append<'a>(records: &[&'a HistoryEntry]) -> StatementPart<'a> {
 pub(super) async fn page(
     session: &Session,
     execution: ExecutionId,
-    Page { after, limit: most }: &Page<u64>,
+    wanted: &Page<u64>,
+) -> Result<Paged<HistoryEntry, u64>, Error> {
+    read_page(session, PAGE, execution, bound(wanted.after.unwrap_or(0)), wanted).await
+}
+
+/// A page of a history, newest first.
+pub(super) async fn page_back(
+    session: &Session,
+    execution: ExecutionId,
+    wanted: &Page<u64>,
+) -> Result<Paged<HistoryEntry, u64>, Error> {
+    let before = bound(wanted.after.unwrap_or(u64::MAX));
+    read_page(session, PAGE_BACK, execution, before, wanted).await
+}
+
+async fn read_page(
+    session: &Session,
+    sql: &'static str,
+    execution: ExecutionId,
+    from: i64,
+    Page { after: _, limit: most }: &Page<u64>,
 ) -> Result<Paged<HistoryEntry, u64>, Error> {
     let values: [&(dyn ToSql + Sync); 5] = [
         &Id::from(execution),
-        &bound(after.unwrap_or(0)),
+        &from,
         &page_rows(*most),
         &limit(most.bytes),
         &row_bytes(),
@@ -97,5 +126,5 @@ pub(super) async fn page(
             body: column(row, 2)?,
         })
     };
-    columns::page(&session.rows(PAGE, &values).await?, read, |entry| entry.sequence)
+    columns::page(&session.rows(sql, &values).await?, read, |entry| entry.sequence)
 }

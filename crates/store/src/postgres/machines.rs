@@ -63,6 +63,16 @@ const LIST: &str = "\
     ORDER BY machine LIMIT $2::bigint) AS found WINDOW listed AS (ORDER BY machine)) AS page \
     WHERE total <= $3 OR total = bytes ORDER BY machine LIMIT $2::bigint - 1";
 
+/// The same of the versions of one machine, newest first.
+pub(super) const NEWEST_FIRST: &str = "\
+    SELECT machine, version, digest, definition, created_at, continues \
+    FROM (SELECT machine, version, digest, definition, created_at, bytes, \
+    sum(bytes) OVER listed AS total, lead(true, 1, false) OVER listed AS continues \
+    FROM (SELECT machine, version, digest, definition, created_at, $5::int + octet_length(definition) AS bytes \
+    FROM machine_version WHERE machine = $1 AND version < $2 ORDER BY version DESC LIMIT $3::bigint) AS found \
+    WINDOW listed AS (ORDER BY version DESC)) AS page \
+    WHERE total <= $4 OR total = bytes ORDER BY version DESC LIMIT $3::bigint - 1";
+
 /// Adds versions.
 pub(super) fn insert<'a>(records: &[&'a MachineVersion]) -> StatementPart<'a> {
     StatementPart::new(
@@ -165,6 +175,20 @@ pub(super) async fn page(
     columns::page(&session.rows(LIST, &values).await?, read, |version| {
         version.machine.clone()
     })
+}
+
+/// A page of the versions of a machine, newest first.
+pub(super) async fn newest_first(
+    session: &Session,
+    machine: &str,
+    Page { after, limit: most }: &Page<u32>,
+) -> Result<Paged<MachineVersion, u32>, Error> {
+    if !is_storable(machine) {
+        return Ok(Paged::default());
+    }
+    let before = after.map_or(i64::MAX, i64::from);
+    let values: [&(dyn ToSql + Sync); 5] = [&machine, &before, &page_rows(*most), &limit(most.bytes), &row_bytes()];
+    columns::page(&session.rows(NEWEST_FIRST, &values).await?, read, |row| row.version)
 }
 
 fn read(row: &Row) -> Result<MachineVersion, Error> {

@@ -88,7 +88,7 @@ impl Drop for PooledReader {
 }
 
 impl PooledReader {
-    fn ask<T>(&self, question: &impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn ask<T>(&self, question: &impl AsyncFn(&Session) -> Result<T, Error>) -> Result<T, Error> {
         match self.link.borrow_mut().as_mut() {
             Some(link) => link.ask(question),
             None => Err(Error::Failed {

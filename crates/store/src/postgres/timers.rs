@@ -10,7 +10,7 @@ use super::part::{StatementPart, Text};
 use super::session::{Session, list};
 use crate::page::{Page, Paged, paged};
 use crate::records::{Timer, TimerKey};
-use crate::traits::Error;
+use crate::traits::{Error, TimerPosition};
 
 const PUT: Text = Text::new(
     "put_timers AS (INSERT INTO timer (execution, visit, timer_index, shard, due_at, schedule) \
@@ -32,6 +32,20 @@ pub(super) const DUE: &str = "\
     SELECT execution, visit, timer_index, due_at, schedule FROM timer \
     WHERE shard = $1 AND due_at <= $2 AND (due_at, execution, visit, timer_index) > ($3, $4, $5, $6) \
     ORDER BY due_at, execution, visit, timer_index LIMIT $7";
+
+/// The earliest of every shard, by the index of [`DUE`], then the earliest of all.
+pub(super) const UNTIL: &str = "\
+    SELECT due.execution, due.visit, due.timer_index, due.due_at, due.schedule FROM shard CROSS JOIN LATERAL (\
+    SELECT execution, visit, timer_index, due_at, schedule FROM timer \
+    WHERE timer.shard = shard.id AND due_at <= $1 AND (due_at, execution, visit, timer_index) > ($2, $3, $4, $5) \
+    ORDER BY due_at, execution, visit, timer_index LIMIT $6) AS due \
+    ORDER BY due.due_at, due.execution, due.visit, due.timer_index LIMIT $6";
+
+/// The partial index holds no other timers.
+pub(super) const SCHEDULES: &str = "\
+    SELECT execution, visit, timer_index, due_at, schedule FROM timer \
+    WHERE schedule IS NOT NULL AND due_at <= $1 AND (due_at, execution, visit, timer_index) > ($2, $3, $4, $5) \
+    ORDER BY due_at, execution, visit, timer_index LIMIT $6";
 
 /// Adds or moves timers.
 pub(super) fn put<'a>(records: &[&'a Timer], shards: u32) -> StatementPart<'a> {
@@ -71,16 +85,9 @@ pub(super) async fn due(
     session: &Session,
     shard: i16,
     until: Timestamp,
-    Page { after, limit }: &Page<(Timestamp, TimerKey)>,
-) -> Result<Paged<Timer, (Timestamp, TimerKey)>, Error> {
-    let (at, execution, visit, index) = after.map_or((i64::MIN, Id::FIRST, 0, 0), |(at, key)| {
-        let TimerKey {
-            execution,
-            visit,
-            index,
-        } = key;
-        (at.as_millis(), execution.into(), bound(visit), i32::from(index))
-    });
+    Page { after, limit }: &Page<TimerPosition>,
+) -> Result<Paged<Timer, TimerPosition>, Error> {
+    let (at, execution, visit, index) = position(after.as_ref());
     let values: [&(dyn ToSql + Sync); 7] = [
         &shard,
         &until.as_millis(),
@@ -92,6 +99,47 @@ pub(super) async fn due(
     ];
     let found = session.all(DUE, &values, read).await?;
     paged(found.into_iter().map(Ok), *limit, |timer| (timer.due_at, timer.key))
+}
+
+/// Timers of all shards that are due by an instant, earliest first.
+pub(super) async fn until(
+    session: &Session,
+    until: Timestamp,
+    wanted: &Page<TimerPosition>,
+) -> Result<Paged<Timer, TimerPosition>, Error> {
+    of_all_shards(session, UNTIL, until, wanted).await
+}
+
+/// Schedules of all shards, by their next occurrence.
+pub(super) async fn schedules(
+    session: &Session,
+    wanted: &Page<TimerPosition>,
+) -> Result<Paged<Timer, TimerPosition>, Error> {
+    of_all_shards(session, SCHEDULES, Timestamp::MAX, wanted).await
+}
+
+async fn of_all_shards(
+    session: &Session,
+    sql: &'static str,
+    until: Timestamp,
+    Page { after, limit }: &Page<TimerPosition>,
+) -> Result<Paged<Timer, TimerPosition>, Error> {
+    let (at, execution, visit, index) = position(after.as_ref());
+    let values: [&(dyn ToSql + Sync); 6] = [&until.as_millis(), &at, &execution, &visit, &index, &page_rows(*limit)];
+    let found = session.all(sql, &values, read).await?;
+    paged(found.into_iter().map(Ok), *limit, |timer| (timer.due_at, timer.key))
+}
+
+/// The columns of a position; before every timer without one.
+fn position(after: Option<&TimerPosition>) -> (i64, Id, i64, i32) {
+    after.map_or((i64::MIN, Id::FIRST, 0, 0), |(at, key)| {
+        let TimerKey {
+            execution,
+            visit,
+            index,
+        } = *key;
+        (at.as_millis(), execution.into(), bound(visit), i32::from(index))
+    })
 }
 
 fn read(row: &Row) -> Result<Timer, Error> {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use rusqlite::{Connection, Row, params};
 use sprag_core::action::Status;
-use sprag_core::ids::{ActionId, ExecutionId};
+use sprag_core::ids::{ActionId, ExecutionId, Slot};
 use sprag_core::time::Timestamp;
 
 use super::bulk::{Insert, Places};
@@ -150,6 +150,21 @@ pub(super) fn update(connection: &Connection, records: &[&Action]) -> rusqlite::
         one_row(places.run()?)?;
     }
     Ok(())
+}
+
+/// Only the ids are looked at. Bytes 7 and 8 of an id are its slot.
+pub(super) const OF_SLOT: &str = "\
+    SELECT id FROM (SELECT id FROM action WHERE id <= ?1 ORDER BY id DESC LIMIT ?2) WHERE substr(id, 7, 2) = ?3";
+
+/// Actions of a slot, newest first, among so many up to an id.
+pub(super) fn of_slot(
+    connection: &Connection,
+    slot: Slot,
+    up_to: ActionId,
+    scan: usize,
+) -> rusqlite::Result<Vec<ActionId>> {
+    let params = params![up_to.to_bytes(), limit(scan), slot.0.to_be_bytes()];
+    rows(connection, OF_SLOT, params, |row| Ok(row.get::<_, Column<_>>(0)?.0))
 }
 
 /// One action.

@@ -7,10 +7,11 @@ use std::fs::metadata;
 use std::path::Path;
 
 use rusqlite::{Connection, params};
+use sprag_core::time::Timestamp;
 
-use super::columns::{Column, row, rows};
+use super::columns::{Column, limit, row, rows};
 use crate::records::ExecutionStatus;
-use crate::traits::{FileBytes, QueuedCount};
+use crate::traits::{FileBytes, OpenCounts, QueuedCount, counted};
 
 pub(super) const OPEN_EXECUTIONS: &str =
     "SELECT status, count(*) FROM execution WHERE status <= 2 GROUP BY status ORDER BY status";
@@ -19,6 +20,37 @@ pub(super) const QUEUED_ACTIONS: &str =
     "SELECT line, count(*), min(run_at) FROM action WHERE status = 1 GROUP BY line ORDER BY line";
 
 pub(super) const DEAD_LETTERS: &str = "SELECT count(*) FROM action WHERE status = 5";
+
+/// Each count ends at `?1` rows of its partial index.
+pub(super) const OPEN_COUNTS: &str = "\
+    SELECT (SELECT count(*) FROM (SELECT 1 FROM execution INDEXED BY execution_open WHERE status = 0 AND status <= 2 LIMIT ?1)), \
+    (SELECT count(*) FROM (SELECT 1 FROM execution INDEXED BY execution_open WHERE status = 1 AND status <= 2 LIMIT ?1)), \
+    (SELECT count(*) FROM (SELECT 1 FROM execution INDEXED BY execution_open WHERE status = 2 AND status <= 2 LIMIT ?1)), \
+    (SELECT count(*) FROM (SELECT 1 FROM action INDEXED BY action_ready WHERE status = 1 LIMIT ?1)), \
+    (SELECT min(run_at) FROM (SELECT run_at FROM action INDEXED BY action_ready WHERE status = 1 LIMIT ?1)), \
+    (SELECT count(*) FROM (SELECT 1 FROM action INDEXED BY action_open WHERE status = 2 AND status <= 3 LIMIT ?1)), \
+    (SELECT count(*) FROM (SELECT 1 FROM action INDEXED BY action_open WHERE status = 3 AND status <= 3 LIMIT ?1)), \
+    (SELECT count(*) FROM (SELECT 1 FROM action INDEXED BY action_dead WHERE status = 5 LIMIT ?1)), \
+    (SELECT count(*) FROM (SELECT 1 FROM plan INDEXED BY plan_waiting WHERE status = 1 LIMIT ?1))";
+
+/// How much is open, each counted up to a bound.
+pub(super) fn open_counts(connection: &Connection, most: usize) -> rusqlite::Result<OpenCounts> {
+    let found = row(connection, OPEN_COUNTS, params![limit(most.saturating_add(1))], |row| {
+        let count = |column| Ok::<_, rusqlite::Error>(counted(row.get(column)?, most));
+        Ok(OpenCounts {
+            running: count(0)?,
+            paused: count(1)?,
+            failed: count(2)?,
+            queued: count(3)?,
+            oldest_queued: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_millis),
+            attempts: count(5)?,
+            retrying: count(6)?,
+            dead: count(7)?,
+            approvals: count(8)?,
+        })
+    })?;
+    found.ok_or(rusqlite::Error::QueryReturnedNoRows)
+}
 
 /// Open executions by status.
 pub(super) fn open_executions(connection: &Connection) -> rusqlite::Result<Vec<(ExecutionStatus, u64)>> {

@@ -8,11 +8,11 @@ use rusqlite::{Connection, Row, Statement, params};
 use sprag_core::ids::ExecutionId;
 
 use super::bulk::{Insert, Places};
-use super::columns::{Column, one_row, row};
+use super::columns::{Column, limit, one_row, row, rows};
 use super::filter::Filter;
 use crate::page::Paged;
 use crate::records::{Execution, ExecutionStatus};
-use crate::traits::{ExecutionQuery, Variables};
+use crate::traits::{ExecutionQuery, KeyHolder, Variables};
 
 /// Variables up to this size live in the execution's row, so that a small execution is one row.
 pub(super) const VARIABLES_INLINE_MAX: usize = 2 * 1024;
@@ -73,6 +73,11 @@ const LIST: &str = select!("");
 
 pub(super) const HOLDER: &str = "\
     SELECT id FROM execution WHERE machine = ?1 AND key = ?2 AND key IS NOT NULL AND status <= 2";
+
+/// The caller drops those beyond the prefix.
+pub(super) const KEYS: &str = "\
+    SELECT key, id, machine, status FROM execution INDEXED BY execution_by_key \
+    WHERE key >= ?1 AND key IS NOT NULL ORDER BY key, id LIMIT ?2";
 
 pub(super) const STATUS: &str = "SELECT status FROM execution WHERE id = ?1";
 
@@ -187,6 +192,20 @@ pub(super) fn holder(connection: &Connection, machine: &str, key: &str) -> rusql
     row(connection, HOLDER, params![machine, key], |row| {
         Ok(row.get::<_, Column<_>>(0)?.0)
     })
+}
+
+/// Executions whose keys begin with a text, by key and id.
+pub(super) fn keys_with_prefix(connection: &Connection, prefix: &str, most: usize) -> rusqlite::Result<Vec<KeyHolder>> {
+    let mut found = rows(connection, KEYS, params![prefix, limit(most)], |row| {
+        Ok(KeyHolder {
+            key: row.get(0)?,
+            execution: row.get::<_, Column<_>>(1)?.0,
+            machine: row.get(2)?,
+            status: row.get::<_, Column<_>>(3)?.0,
+        })
+    })?;
+    found.retain(|holder| holder.key.starts_with(prefix));
+    Ok(found)
 }
 
 /// The status of an execution.

@@ -20,6 +20,9 @@ pub(super) const HAS: &str = "SELECT 1 FROM history WHERE execution = ?1 AND seq
 pub(super) const PAGE: &str = "\
     SELECT sequence, at, body FROM history WHERE execution = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3";
 
+pub(super) const PAGE_BACK: &str = "\
+    SELECT sequence, at, body FROM history WHERE execution = ?1 AND sequence < ?2 ORDER BY sequence DESC LIMIT ?3";
+
 /// How many histories the writer remembers the end of.
 const ENDS_MAX: usize = 4_096;
 
@@ -86,12 +89,37 @@ pub(super) fn append(
 pub(super) fn page(
     connection: &Connection,
     execution: ExecutionId,
-    Page { after, limit }: &Page<u64>,
+    wanted: &Page<u64>,
+) -> rusqlite::Result<Paged<HistoryEntry, u64>> {
+    read_page(connection, PAGE, execution, bound(wanted.after.unwrap_or(0)), wanted)
+}
+
+/// A page of a history, newest first.
+pub(super) fn page_back(
+    connection: &Connection,
+    execution: ExecutionId,
+    wanted: &Page<u64>,
+) -> rusqlite::Result<Paged<HistoryEntry, u64>> {
+    read_page(
+        connection,
+        PAGE_BACK,
+        execution,
+        bound(wanted.after.unwrap_or(u64::MAX)),
+        wanted,
+    )
+}
+
+fn read_page(
+    connection: &Connection,
+    sql: &str,
+    execution: ExecutionId,
+    from: i64,
+    Page { after: _, limit }: &Page<u64>,
 ) -> rusqlite::Result<Paged<HistoryEntry, u64>> {
     columns::page(
         connection,
-        PAGE,
-        params![execution.to_bytes(), bound(after.unwrap_or(0)), page_rows(*limit)],
+        sql,
+        params![execution.to_bytes(), from, page_rows(*limit)],
         *limit,
         |row| {
             Ok(HistoryEntry {

@@ -30,6 +30,10 @@ pub(super) const LIST: &str = "\
     WHERE machine > ?1 AND (machine < 'workflow/' OR machine >= 'workflow0') AND version = (SELECT max(version) FROM machine_version WHERE machine = listed.machine) \
     ORDER BY machine LIMIT ?2";
 
+pub(super) const VERSIONS: &str = "\
+    SELECT machine, version, digest, definition, created_at FROM machine_version WHERE machine = ?1 AND version < ?2 \
+    ORDER BY version DESC LIMIT ?3";
+
 /// Adds a version.
 pub(super) fn insert(connection: &Connection, record: &MachineVersion) -> rusqlite::Result<()> {
     let MachineVersion {
@@ -80,6 +84,17 @@ pub(super) fn list(
 ) -> rusqlite::Result<Paged<MachineVersion, String>> {
     let params = params![after.as_deref().unwrap_or_default(), page_rows(*limit)];
     page(connection, LIST, params, *limit, read, |row| row.machine.clone())
+}
+
+/// The versions of a machine, newest first.
+pub(super) fn versions(
+    connection: &Connection,
+    machine: &str,
+    Page { after, limit }: &Page<u32>,
+) -> rusqlite::Result<Paged<MachineVersion, u32>> {
+    let before = after.map_or(i64::MAX, i64::from);
+    let params = params![machine, before, page_rows(*limit)];
+    page(connection, VERSIONS, params, *limit, read, |row| row.version)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<MachineVersion> {

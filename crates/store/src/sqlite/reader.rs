@@ -105,7 +105,7 @@ impl Drop for ReadConnection {
 }
 
 impl ReadConnection {
-    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         match &self.connection {
             Some(connection) => read(connection).map_err(|problem| classify(&problem)),
             None => Err(Error::Failed {

@@ -7,6 +7,7 @@ use sprag_core::time::Timestamp;
 use super::columns::{Column, one_row, page, page_rows, rows};
 use crate::page::{Page, Paged};
 use crate::records::{Timer, TimerKey};
+use crate::traits::TimerPosition;
 
 pub(super) const PUT: &str = "\
     INSERT INTO timer (execution, visit, timer_index, due_at, schedule) VALUES (?1, ?2, ?3, ?4, ?5) \
@@ -21,6 +22,12 @@ pub(super) const OF: &str = "\
 pub(super) const DUE: &str = "\
     SELECT execution, visit, timer_index, due_at, schedule FROM timer \
     WHERE due_at <= ?1 AND (due_at, execution, visit, timer_index) > (?2, ?3, ?4, ?5) \
+    ORDER BY due_at, execution, visit, timer_index LIMIT ?6";
+
+/// The partial index holds no other timers.
+pub(super) const SCHEDULES: &str = "\
+    SELECT execution, visit, timer_index, due_at, schedule FROM timer INDEXED BY timer_schedule \
+    WHERE schedule IS NOT NULL AND due_at <= ?1 AND (due_at, execution, visit, timer_index) > (?2, ?3, ?4, ?5) \
     ORDER BY due_at, execution, visit, timer_index LIMIT ?6";
 
 /// Adds or moves a timer.
@@ -56,19 +63,37 @@ pub(super) fn of(connection: &Connection, execution: ExecutionId) -> rusqlite::R
     rows(connection, OF, params![execution.to_bytes()], read)
 }
 
-/// Timers that are due, earliest first. An empty blob sorts before every id.
+/// Timers that are due, earliest first.
 pub(super) fn due(
     connection: &Connection,
     until: Timestamp,
-    Page { after, limit }: &Page<(Timestamp, TimerKey)>,
-) -> rusqlite::Result<Paged<Timer, (Timestamp, TimerKey)>> {
+    wanted: &Page<TimerPosition>,
+) -> rusqlite::Result<Paged<Timer, TimerPosition>> {
+    by_due_time(connection, DUE, until, wanted)
+}
+
+/// Schedules, by their next occurrence.
+pub(super) fn schedules(
+    connection: &Connection,
+    wanted: &Page<TimerPosition>,
+) -> rusqlite::Result<Paged<Timer, TimerPosition>> {
+    by_due_time(connection, SCHEDULES, Timestamp::MAX, wanted)
+}
+
+/// An empty blob sorts before every id.
+fn by_due_time(
+    connection: &Connection,
+    sql: &str,
+    until: Timestamp,
+    Page { after, limit }: &Page<TimerPosition>,
+) -> rusqlite::Result<Paged<Timer, TimerPosition>> {
     let (at, key) = after.unzip();
     let at = at.unwrap_or(Timestamp::from_millis(i64::MIN));
     let execution = key.map(|key| key.execution.to_bytes());
     let execution = execution.as_ref().map_or(&[][..], |id| &id[..]);
     let (visit, index) = key.map_or((0, 0), |key| (key.visit, key.index));
     let params = params![Column(until), Column(at), execution, visit, index, page_rows(*limit)];
-    page(connection, DUE, params, *limit, read, |timer| (timer.due_at, timer.key))
+    page(connection, sql, params, *limit, read, |timer| (timer.due_at, timer.key))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Timer> {

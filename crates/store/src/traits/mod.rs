@@ -8,6 +8,7 @@ mod error;
 pub mod failpoint;
 pub mod hooked;
 mod lane;
+mod lookup;
 pub mod page;
 mod plans;
 
@@ -29,6 +30,8 @@ use crate::records::{
 };
 pub use error::Error;
 pub use lane::{CommitStore, LaneReads, LaneStore};
+pub(crate) use lookup::counted;
+pub use lookup::{GroupBounds, KeyHolder, LetterGroup, LetterGroups, Lookup, OpenCounts, TimerPosition};
 pub use plans::{DuePlan, OPEN_PLANS_MAX, OpenPlan, PlanQuery, Proposals, WaitingPlan};
 
 /// A range of slots with one owner.
@@ -336,7 +339,7 @@ impl FromStr for AuditKey {
 ///
 /// A page of a list may have fewer rows than asked for, because it ends at its bytes too: [`Paged::next`] tells whether it is the
 /// last. A page has a row unless the list has ended.
-pub trait Reader: Send {
+pub trait Reader: Send + Lookup {
     /// Machines with their newest version, by name; without those that were made of plans.
     fn machines(&self, page: &Page<String>) -> Result<Paged<MachineVersion, String>, Error>;
 

@@ -6,9 +6,10 @@ use serde_json::{Map, Value};
 use sprag_core::action::ActionError;
 use sprag_core::action::edit::RetryLists;
 use sprag_core::document::patch::Operation;
+use sprag_core::ids::{ActionId, ExecutionId};
 use sprag_core::time::Timestamp;
 
-use crate::Action;
+use crate::{Action, Count, ErrorSummary};
 
 /// The body of a retry of a dead letter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +52,59 @@ pub struct CaseFile {
     /// The suggested fix as a JSON Patch for a retry, if changing the action is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fix_patch: Vec<Operation>,
+}
+
+/// Dead letters with the same fingerprint: most likely with the same cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadLetterGroup {
+    /// What they have in common.
+    pub fingerprint: String,
+    /// How many they are.
+    pub count: Count,
+    /// How many of them died within the last hour.
+    pub recent: Count,
+    /// The time when the first of them died.
+    pub first_at: Timestamp,
+    /// The time when the last of them died.
+    pub last_at: Timestamp,
+    /// The dead letter that died last. It stands for the others below.
+    pub sample: ActionId,
+    /// The execution of the sample.
+    pub execution_id: ExecutionId,
+    /// The name of the machine.
+    pub machine: String,
+    /// The machine version of the sample.
+    #[schemars(range(min = 1))]
+    pub version: u32,
+    /// The `actionId` in the machine.
+    pub action_id: String,
+    /// The action type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The error of the sample.
+    pub error: Option<ErrorSummary>,
+    /// Whether a retry of the unchanged action can succeed after a person fixed the outside cause.
+    pub recoverable: bool,
+    /// Whether a person must check before a retry.
+    pub manual_review_required: bool,
+    /// The suggested fix.
+    pub suggested_fix: Option<String>,
+    /// The suggested fix as a JSON Patch for a retry, if changing the action is enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fix_patch: Vec<Operation>,
+}
+
+/// Groups of dead letters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadLetterGroups {
+    /// The groups: those that grew most within the last hour first, then the largest.
+    pub data: Vec<DeadLetterGroup>,
+    /// The cursor of the next page; null on the last page.
+    pub next_cursor: Option<String>,
+    /// Whether there are more groups than Sprag looked at.
+    pub more: bool,
 }
 
 /// The request of an attempt, with secrets masked.

@@ -8,7 +8,7 @@ use sprag_core::ids::{ActionId, JobId};
 use sprag_core::time::Timestamp;
 
 use crate::values::words::words;
-use crate::{Action, WaitingFor};
+use crate::{Action, Body, WaitingFor};
 
 /// The body of a bulk retry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +41,30 @@ pub struct RetryAllRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
 }
+
+/// The body of a bulk archive.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ArchiveAllRequest {
+    /// The filter of the dead letters.
+    pub filter: String,
+    /// The reason, shown with the job.
+    #[schemars(length(min = 1, max = 512))]
+    pub reason: String,
+    /// The most dead letters per second. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub rate: Option<u32>,
+    /// The number of dead letters to archive first. The job then pauses until a person resumes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub canary: Option<u32>,
+    /// With `true`, Sprag only reports what the job would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+}
+
+impl Body for ArchiveAllRequest {}
 
 /// What a bulk retry would do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -222,6 +246,8 @@ words! {
     JobResult {
         /// The job retried it.
         Retried = "retried",
+        /// The job archived it.
+        Archived = "archived",
         /// It was no longer a dead letter.
         Skipped = "skipped",
         /// The job could not retry it.

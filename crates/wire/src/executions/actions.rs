@@ -107,6 +107,9 @@ pub struct Action {
     /// The machine version that defines the action.
     #[schemars(range(min = 1))]
     pub version: u32,
+    /// What triggered the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<ActionTrigger>,
     /// The runner of the action.
     pub runner: String,
     /// Tags for filters.
@@ -141,6 +144,131 @@ pub struct Action {
     /// A remark about the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<Remark>,
+}
+
+/// What triggered an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ActionTrigger {
+    /// The sequence of the history entry of the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub step: Option<u64>,
+    /// The state that the step entered, or whose schedule was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The number of the visit of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visit: Option<u64>,
+}
+
+/// An action of a list: whole, or its summary with `view=summary`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum ListedAction {
+    /// The action.
+    Whole(Box<Action>),
+    /// The summary.
+    Summary(Box<ActionSummary>),
+}
+
+/// An action without attempts, results and configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionSummary {
+    /// The id of the action.
+    pub id: ActionId,
+    /// The `actionId` in the machine.
+    pub action_id: String,
+    /// The action type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The status.
+    pub status: ActionStatus,
+    /// What the action waits for.
+    pub waiting: Waiting,
+    /// The number of attempts.
+    pub attempt_count: usize,
+    /// The error of the last failed attempt.
+    pub last_error: Option<ErrorSummary>,
+    /// The id of the execution.
+    pub execution_id: ExecutionId,
+    /// The name of the machine.
+    pub machine: String,
+    /// The machine version that defines the action.
+    #[schemars(range(min = 1))]
+    pub version: u32,
+    /// What triggered the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<ActionTrigger>,
+    /// The priority, 0 to 100; higher starts first.
+    #[schemars(range(min = 0, max = 100))]
+    pub priority: u8,
+    /// The time of the trigger.
+    pub created_at: Timestamp,
+    /// The time when it is due or last became due.
+    pub run_at: Timestamp,
+    /// The time when it became a dead letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub died_at: Option<Timestamp>,
+    /// The fingerprint: the same for similar dead letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+impl From<Action> for ActionSummary {
+    fn from(action: Action) -> Self {
+        Self {
+            id: action.id,
+            action_id: action.action_id,
+            kind: action.kind,
+            status: action.status,
+            waiting: action.waiting,
+            attempt_count: action.attempts.len(),
+            last_error: action.last_error.map(ErrorSummary::from),
+            execution_id: action.execution_id,
+            machine: action.machine,
+            version: action.version,
+            trigger: action.trigger,
+            priority: action.priority,
+            created_at: action.created_at,
+            run_at: action.run_at,
+            died_at: action.died_at,
+            fingerprint: action.fingerprint,
+        }
+    }
+}
+
+/// An error without its details.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorSummary {
+    /// The error type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The message, cut after 300 characters.
+    #[schemars(length(max = 301))]
+    pub message: String,
+}
+
+/// The most characters of a message in a summary.
+const MESSAGE_CHARACTERS_MAX: usize = 300;
+
+impl From<ActionError> for ErrorSummary {
+    fn from(error: ActionError) -> Self {
+        let ActionError { kind, message, .. } = error;
+        Self {
+            kind,
+            message: shortened(&message),
+        }
+    }
+}
+
+/// A text, cut with `…` if it is long.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MESSAGE_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// One attempt of an action.

@@ -2,10 +2,12 @@
 
 mod actions;
 mod history;
+mod summary;
 mod waiting;
 
 pub use actions::*;
 pub use history::*;
+pub use summary::*;
 pub use waiting::*;
 
 use std::collections::BTreeMap;

@@ -2,9 +2,11 @@
 
 mod health;
 mod nodes;
+mod overview;
 
 pub use health::*;
 pub use nodes::*;
+pub use overview::*;
 
 use std::borrow::Cow;
 

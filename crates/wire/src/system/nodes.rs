@@ -60,6 +60,9 @@ pub struct LettersToRetry {
     pub version: Option<u32>,
     /// Changes of each.
     pub patch: Vec<Operation>,
+    /// Archive each instead.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archive: bool,
     /// The dead letters.
     pub letters: Vec<ActionId>,
 }
@@ -161,6 +164,7 @@ mod tests {
             config: None,
             version: Some(2),
             patch: serde_json::from_value(json!([{"op": "remove", "path": "/timeout"}])).unwrap(),
+            archive: false,
             letters: vec![letter],
         };
         is_sent_as(

@@ -10,6 +10,7 @@ pub(super) mod local;
 mod show;
 mod simulate;
 pub(super) mod templates;
+mod versions;
 
 use super::{complete, testing};
 use crate::failure::Exit;
@@ -31,6 +32,9 @@ pub(crate) enum Command {
         after_help = "Examples:\n  sprag machine show order\n  sprag machine show order --version 2 --output json"
     )]
     Show(show::Arguments),
+    /// List the versions of a machine, newest first
+    #[command(after_help = "Examples:\n  sprag machine versions order")]
+    Versions(versions::Arguments),
     /// Simulate events and show the active states after each
     Simulate(simulate::Arguments),
     /// Test a machine and its actions with simulated time
@@ -51,6 +55,7 @@ impl Command {
             Self::Apply(arguments) => complete(apply::run(&arguments, output)),
             Self::List(arguments) => complete(list::run(&arguments, output)),
             Self::Show(arguments) => complete(show::run(&arguments, output)),
+            Self::Versions(arguments) => complete(versions::run(&arguments, output)),
             Self::Simulate(arguments) => simulate::run(&arguments, output),
             Self::Test(arguments) => testing::run(&arguments, "scenario-invalid", output),
             Self::Diagram(arguments) => complete(diagram::run(&arguments, output)),

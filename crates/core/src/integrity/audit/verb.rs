@@ -64,6 +64,8 @@ verbs! {
     ArchiveDeadLetter = "dead-letter.archive",
     /// Start a job that retries dead letters.
     RetryDeadLetters = "dead-letter.retry-all",
+    /// Start a job that archives dead letters.
+    ArchiveDeadLetters = "dead-letter.archive-all",
     /// Pause a job.
     PauseJob = "job.pause",
     /// Resume a job.

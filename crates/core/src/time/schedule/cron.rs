@@ -63,13 +63,18 @@ impl Cron {
 
     /// How many occurrences there are strictly after `after_ms` and strictly before `before_ms`. The work is in
     /// proportion to the months between them.
-    pub(super) fn count_between(&self, after_ms: i64, before_ms: i64) -> u64 {
+    pub fn count_between(&self, after_ms: i64, before_ms: i64) -> u64 {
         let Some(from) = second_after(after_ms) else { return 0 };
         // An occurrence is a whole second, so the first whole second at or after `before_ms` bounds it as well.
         let until = second_after(before_ms.saturating_sub(1)).unwrap_or_else(end_of_time);
         self.stretches(from, until)
             .map(|stretch| self.count_in(&stretch, from, until))
             .sum()
+    }
+
+    /// The name of its time zone.
+    pub fn time_zone(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
     }
 
     fn stretches(&self, from: Timestamp, until: Timestamp) -> impl Iterator<Item = Stretch> + '_ {

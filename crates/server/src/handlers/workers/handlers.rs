@@ -32,7 +32,7 @@ fn operation(id: &'static str, summary: &'static str) -> Operation {
 }
 
 /// An operation on one worker.
-fn one(id: &'static str, summary: &'static str) -> Operation {
+pub(crate) fn one(id: &'static str, summary: &'static str) -> Operation {
     operation(id, summary)
         .path(
             "path",
@@ -103,12 +103,12 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// Lines of a log that is not told how many.
-const LINES: usize = 100;
+pub(crate) const LINES: usize = 100;
 /// Whose word a reload is kept with.
 const ROOT: &str = "";
 
 /// The path of a worker, as one segment: `shop%2Fbroker`.
-pub(crate) struct Named(String);
+pub(crate) struct Named(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Named {
     type Rejection = Problem;
@@ -154,8 +154,8 @@ pub(crate) async fn explain(
 
 /// Which part of a log.
 pub(crate) struct LogRange {
-    lines: Option<usize>,
-    after: Option<u64>,
+    pub(crate) lines: Option<usize>,
+    pub(crate) after: Option<u64>,
 }
 
 impl FromParams for LogRange {
@@ -174,10 +174,7 @@ impl FromParams for LogRange {
 
 /// `GET /v1/workers/{path}/logs`: the last lines, or what was written after an offset that was answered before.
 pub(crate) async fn logs(State(shared): State<Shared>, Named(path): Named, Query(part): Query<LogRange>) -> Answer {
-    let workers = shared.workers()?;
-    // An unknown worker has no log.
-    workers.handle.explain(&path).await?;
-    let log = workers.services.log(&path);
+    let log = shared.log(&path).await?;
     let read = tokio::task::spawn_blocking(move || match part.after {
         Some(after) => follow(&log, after),
         None => tail(&log, part.lines.unwrap_or(LINES)),

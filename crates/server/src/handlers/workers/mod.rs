@@ -7,9 +7,10 @@ pub(crate) mod handlers;
 mod once;
 #[cfg(test)]
 mod tests;
-mod views;
+pub(crate) mod views;
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use axum::extract::{FromRef, Request};
@@ -107,6 +108,13 @@ impl Shared {
             Ok(()) => problem,
             Err(unrecorded) => unrecorded,
         }
+    }
+
+    /// The file of a worker's log. An unknown worker has none.
+    pub(crate) async fn log(&self, path: &str) -> Result<PathBuf, Problem> {
+        let workers = self.workers()?;
+        workers.handle.explain(path).await?;
+        Ok(workers.services.log(path))
     }
 
     /// The supervisor, if there is one.

@@ -31,6 +31,15 @@ const BY_HAND: &str = "
     viewer      GET     /v1/machines/simulate
     viewer      GET     /v1/machines/diff
     viewer      GET     /v1/machines/{id}
+    viewer      GET     /v1/machines/{id}/versions
+    viewer      GET     /v1/machines/{id}/counts
+    viewer      GET     /v1/overview
+    viewer      GET     /v1/series
+    viewer      GET     /v1/search
+    viewer      GET     /v1/schedules
+    viewer      GET     /v1/timers
+    viewer      GET     /v1/executions/{id}/at/{sequence}
+    viewer      GET     /v1/dead-letters/groups
     viewer      GET     /v1/machines/{id}/diagram
     viewer      GET     /v1/machines/{id}/versions/{version}
     viewer      GET     /v1/executions
@@ -58,6 +67,7 @@ const BY_HAND: &str = "
     viewer      GET     /v1/workers/deltas
     viewer      GET     /v1/workers/{path}/explain
     viewer      GET     /v1/workers/{path}/logs
+    viewer      GET     /v1/workers/{path}/logs/stream
     author      POST    /v1/machines
     author      POST    /v1/machines/lint
     author      POST    /v1/machines/simulate
@@ -87,6 +97,7 @@ const BY_HAND: &str = "
     operator    POST    /v1/actions/{id}/retry-now
     operator    POST    /v1/actions/{id}/cancel
     operator    POST    /v1/dead-letters/retry
+    operator    POST    /v1/dead-letters/archive
     operator    POST    /v1/dead-letters/{id}/retry
     operator    POST    /v1/dead-letters/{id}/archive
     operator    POST    /v1/kill-switches

@@ -32,6 +32,7 @@ pub(super) const MIGRATIONS: &[Migration] = migrations![
     12 "commits" "0012_commits",
     13 "audit" "0013_audit",
     14 "operations" "0014_operations",
+    15 "lookup" "0015_lookup",
 ];
 
 /// One node at a time: `SPRG`, as a number. An index of a large table may take longer than any statement of a lane.

@@ -74,7 +74,7 @@ fn it_passes_the_suite() -> Result<(), Error> {
     if !Postgres::is_installed() {
         return Ok(());
     }
-    let groups: [&[Check]; 12] = [
+    let groups: [&[Check]; 13] = [
         conformance::LANE,
         conformance::VALUES,
         conformance::TEXTS,
@@ -85,6 +85,7 @@ fn it_passes_the_suite() -> Result<(), Error> {
         conformance::QUEUES,
         conformance::CONTROL,
         conformance::DEAD_LETTERS,
+        conformance::LOOKUP,
         conformance::READER,
         conformance::REFUSALS,
     ];

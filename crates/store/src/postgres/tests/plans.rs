@@ -8,13 +8,13 @@ use super::super::link::{Link, Role, Target};
 use super::super::part::{Form, Text, statement};
 use super::super::session::Session;
 use super::super::{
-    actions, executions, history, idempotency, inbox, lanes, machines, plans, receipts, retention, timers,
+    actions, executions, history, idempotency, inbox, lanes, letters, machines, plans, receipts, retention, timers,
 };
 use super::Database;
 use crate::traits::Error;
 
 /// Each statement with the indexes that it must use, and how.
-const STATEMENTS: [(&str, &[&str]); 21] = [
+const STATEMENTS: [(&str, &[&str]); 27] = [
     (executions::GET, &["execution_pkey"]),
     (executions::HOLDERS, &["execution_key"]),
     (actions::GET, &["action_pkey"]),
@@ -43,6 +43,12 @@ const STATEMENTS: [(&str, &[&str]); 21] = [
     (plans::GET, &["plan_pkey"]),
     (plans::OPEN, &["plan_open"]),
     (plans::DUE, &["plan_due"]),
+    (machines::NEWEST_FIRST, &["machine_version_pkey"]),
+    (history::PAGE_BACK, &["history_pkey"]),
+    (letters::GROUPS, &["action_dead_group"]),
+    (executions::KEYS, &["execution_by_key"]),
+    (timers::UNTIL, &["timer_due"]),
+    (timers::SCHEDULES, &["timer_schedule"]),
 ];
 
 /// Each part of a commit with its parameters beside rows, and the indexes that it must use.

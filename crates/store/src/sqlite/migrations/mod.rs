@@ -74,6 +74,7 @@ const MIGRATIONS: &[Migration] = migrations![
     12 "commits" "0012_commits",
     13 "audit" "0013_audit",
     14 "operations" "0014_operations",
+    15 "lookup" "0015_lookup",
 ];
 
 const CREATE: &str = "\

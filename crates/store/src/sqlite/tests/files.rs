@@ -124,6 +124,7 @@ fn the_schema_records_its_steps_by_number_and_name() {
         (12, "commits"),
         (13, "audit"),
         (14, "operations"),
+        (15, "lookup"),
     ];
     assert_eq!(steps, expected.map(|(number, name)| (number, name.to_owned())));
 }

@@ -95,6 +95,11 @@ fn dead_letters_are_found_and_counted_by_what_they_have_in_common() -> Result<()
 }
 
 #[test]
+fn what_people_look_up_is_found_in_bounded_parts() -> Result<(), Error> {
+    conformance::run(conformance::LOOKUP, File::new)
+}
+
+#[test]
 fn it_serves_readers() -> Result<(), Error> {
     conformance::run(conformance::READER, File::new)
 }

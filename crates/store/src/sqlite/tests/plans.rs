@@ -5,8 +5,8 @@ use rusqlite::{Connection, params_from_iter};
 use sprag_core::ids::{ActionId, ExecutionId};
 
 use super::super::{
-    actions, audit, catalog, counts, executions, facts, history, idempotency, inbox, machines, plans, receipts,
-    retention, shards, timers,
+    actions, audit, catalog, counts, executions, facts, history, idempotency, inbox, letters, machines, plans,
+    receipts, retention, shards, timers,
 };
 use super::File;
 use crate::page::Page;
@@ -53,6 +53,7 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
         (executions::DELETE_LARGE_VARIABLES, "(execution=?)"),
         (history::HAS, "PRIMARY KEY (execution=? AND sequence=?)"),
         (history::PAGE, "(execution=? AND sequence>?)"),
+        (history::PAGE_BACK, "(execution=? AND sequence<?)"),
         (actions::UPDATE, "(id=?)"),
         (actions::GET, "(id=?)"),
         (timers::DELETE, "(execution=? AND visit=? AND timer_index=?)"),
@@ -71,6 +72,17 @@ fn what_is_written_or_loaded_by_key_is_found_by_key() {
         (idempotency::FIRST_TO_EXPIRE, "COVERING INDEX idempotency_expiry"),
         (machines::GET, "(machine=? AND version=?)"),
         (machines::NEWEST, "(machine=?)"),
+        (machines::VERSIONS, "(machine=? AND version<?)"),
+        (executions::KEYS, "execution_by_key (key>?)"),
+        (letters::NEXT, "COVERING INDEX action_dead_group (fingerprint>?)"),
+        (
+            letters::GROUP,
+            "COVERING INDEX action_dead_group (fingerprint=? AND died_at>?)",
+        ),
+        (
+            timers::SCHEDULES,
+            "timer_schedule ((due_at,execution,visit,timer_index)>(?,?,?,?) AND due_at<?)",
+        ),
         (machines::WITH_DIGEST, "(machine=?)"),
         (shards::EPOCH, "INTEGER PRIMARY KEY (rowid=?)"),
         (facts::GET, "(kind=? AND key=?)"),

@@ -144,6 +144,7 @@ fn action() -> Action {
         execution_id: execution_id(),
         machine: "order".to_owned(),
         version: 3,
+        trigger: None,
         runner: "gpu".to_owned(),
         tags: vec!["eu".to_owned()],
         priority: 50,
