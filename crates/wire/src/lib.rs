@@ -9,9 +9,7 @@
 //! Every public type is named `sprag_wire::Type`, whatever file it is in.
 
 mod control;
-mod diagram;
 mod executions;
-mod loads;
 mod lookup;
 mod machines;
 mod operations;
@@ -19,14 +17,11 @@ mod page;
 mod problem;
 mod runners;
 mod system;
-mod tokens;
 mod values;
 mod workers;
 
 pub use control::*;
-pub use diagram::*;
 pub use executions::*;
-pub use loads::*;
 pub use lookup::*;
 pub use machines::*;
 pub use operations::*;
@@ -34,7 +29,6 @@ pub use page::{Count, Page};
 pub use problem::{FieldError, Finding, Problem, Severity};
 pub use runners::*;
 pub use system::*;
-pub use tokens::*;
 pub use values::{Duration, Time};
 pub use workers::*;
 

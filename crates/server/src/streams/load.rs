@@ -14,6 +14,7 @@ use sprag_wire as wire;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::filter::Filter;
 use super::hub::{Interest, Listener};
 use super::{HEARTBEAT, sse};
 use crate::app::App;
@@ -56,7 +57,9 @@ impl FollowingLoad {
     /// Follows a load; one that is not there is refused.
     pub(crate) async fn open(app: App, id: ActionId) -> Result<Self, Problem> {
         let execution = loads::read(&app, id).await?.execution_id;
-        let listener = app.streams.listen(&app.engine, Interest::Execution(execution))?;
+        let listener = app
+            .streams
+            .listen(&app.engine, Interest::Execution(execution), Filter::default())?;
         Ok(Self {
             begun: app.loads.begun(),
             figures: app.loads.live(id),

@@ -107,22 +107,21 @@ impl Search {
         self.enter(start);
         while let Some((at, rest)) = way.last_mut() {
             let at = *at;
-            match rest.next() {
-                Some(&to) => match self.index[to] {
-                    None => {
-                        self.enter(to);
-                        way.push((to, next[to].iter()));
-                    }
-                    Some(index) if self.is_open[to] => self.low[at] = self.low[at].min(index),
-                    Some(_) => {}
-                },
-                None => {
-                    way.pop();
-                    if let Some((around, _)) = way.last() {
-                        self.low[*around] = self.low[*around].min(self.low[at]);
-                    }
-                    self.leave(at);
+            let Some(&to) = rest.next() else {
+                way.pop();
+                if let Some((around, _)) = way.last() {
+                    self.low[*around] = self.low[*around].min(self.low[at]);
                 }
+                self.leave(at);
+                continue;
+            };
+            match self.index[to] {
+                None => {
+                    self.enter(to);
+                    way.push((to, next[to].iter()));
+                }
+                Some(index) if self.is_open[to] => self.low[at] = self.low[at].min(index),
+                Some(_) => {}
             }
         }
     }

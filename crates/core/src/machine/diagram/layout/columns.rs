@@ -180,7 +180,7 @@ fn wish(graph: &Graph, link: usize, side: Side) -> (i32, i64) {
         Meets::Anywhere => (own.x + inside).clamp(other.x + other.body.0, other.x + other.body.1),
     };
     let wanted = if other_meets == Meets::Anywhere && own.kind == ElementKind::Label {
-        (wanted + other.middle()) / 2
+        i32::midpoint(wanted, other.middle())
     } else {
         wanted
     };

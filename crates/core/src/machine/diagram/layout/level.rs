@@ -320,13 +320,13 @@ impl Rows {
             // The header has its height, whatever stands beside it.
             let height = if layer == 0 { header } else { tallest };
             rows.layers.push((y, y + height));
-            y = rows.turn(channel, y + height + rows.clearance(graph, layer)) + rows.clearance(graph, layer + 1);
+            y = rows.turn(channel, y + height + Self::clearance(graph, layer)) + Self::clearance(graph, layer + 1);
         }
         rows.height = rows.layers.last().map_or(0, |layer| layer.1);
         rows
     }
 
-    fn clearance(&self, graph: &Graph, layer: usize) -> i32 {
+    fn clearance(graph: &Graph, layer: usize) -> i32 {
         let items = graph.layers.get(layer).map_or(&[][..], Vec::as_slice);
         let has_label = items.iter().any(|&item| graph.items[item].kind == ElementKind::Label);
         if has_label { CLEARANCE_LABEL } else { CLEARANCE }

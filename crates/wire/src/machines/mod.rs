@@ -1,5 +1,7 @@
 //! Machines: versions, lint, differences, simulations.
 
+mod diagram;
+
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,6 +10,7 @@ use serde_json::{Map, Value};
 use sprag_core::machine::RequiredPermissions;
 use sprag_core::time::Timestamp;
 
+pub use self::diagram::*;
 use crate::{Count, Finding, Time};
 
 /// A machine file as an object.

@@ -269,7 +269,7 @@ impl From<DrawnState> for DiagramState {
         } = drawn;
         Self {
             id,
-            parent: parent.map(|parent| parent.position()),
+            parent: parent.map(sprag_core::machine::StateIndex::position),
             shape: shape.into(),
             area: area.into(),
             name,
@@ -291,7 +291,7 @@ impl From<DrawnLine> for DiagramLine {
             label,
         } = drawn;
         Self {
-            transition: transition.map(|transition| transition.position()),
+            transition: transition.map(sprag_core::machine::TransitionIndex::position),
             from: source.position(),
             to: target.position(),
             event,
