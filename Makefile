@@ -1,5 +1,5 @@
 # The only commands a newcomer needs. Each does its own set-up; the second time is quick.
-#   make run     build the binary (quickly, see [profile.quick]) and start the server, with the examples at work in it
+#   make run     build the interface and the binary (quickly, see [profile.quick]) and start the server, with the examples at work
 #   make test    everything that must hold on every change (what CI runs)
 #   make prove   what takes too long for every change: figures, storms, many seeds; report under target/prove
 #   make bench   speed, beside the ceiling and the peers in the same run; results under target/bench
@@ -10,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup tools python node postgres faketime shells nginx run install test prove bench lint fmt clippy binary openapi
+.PHONY: help setup tools python node postgres faketime shells nginx chromium ui test-ui run install test prove bench lint fmt clippy binary openapi
 
 # nextest where there is one: a process per test, and a readable summary. Plain cargo test does as well.
 NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
@@ -29,7 +29,7 @@ FEATURES := --features sprag/failpoints
 # Where Debian puts the server, and what of the whole-product tests runs on it once more: what leans on the store. The rest drives
 # runners and other programs, or takes long; `make prove` runs all of it there. In one process, so that one cluster serves them.
 POSTGRES := /usr/lib/postgresql/*/bin/postgres
-ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: metrics:: once:: operations:: seed_defects:: streams:: timers:: webhook::
+ON_POSTGRES := canary:: crash:: dead:: failpoints:: hostile:: jobs:: life:: loads:: metrics:: once:: operations:: seed_defects:: streams:: timers:: webhook::
 
 help:
 	@sed -n '2,7p' Makefile
@@ -98,13 +98,38 @@ nginx:
 	@{ command -v nginx || ls /usr/sbin/nginx; } >/dev/null 2>&1 || $(call apt,nginx)
 	@{ command -v nginx || ls /usr/sbin/nginx; } >/dev/null 2>&1 \
 	  || echo "nginx cannot be installed: the test that needs it is skipped" >&2
+# A browser that the web interface is tested in.
+CHROMIUM := /usr/bin/chromium
+chromium:
+	@ls $(CHROMIUM) >/dev/null 2>&1 || $(call apt,chromium)
+	@ls $(CHROMIUM) >/dev/null 2>&1 || echo "Chromium cannot be installed: the tests of the interface in a browser are skipped" >&2
 apt = { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $(1) >/dev/null; } || true
 
-run: setup
+# The web interface, which is part of the binary. It is built when one of its files changed. Without Node, or without the way to
+# its packages, the server works all the same, and says that the interface is missing.
+UI_FILES := $(shell find ui -path ui/node_modules -prune -o -path ui/dist -prune -o -path ui/src/api/generated -prune -o -type f -print)
+UI_PACKAGES := ui/node_modules/.package-lock.json
+NODE_IS_NEW := node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null
+ui: | node
+	@if ! $(NODE_IS_NEW); then echo "the web interface is left out: it needs Node 20.19 or newer" >&2; \
+	elif $(MAKE) -s $(UI_PACKAGES); then $(MAKE) -s ui/dist/index.html; \
+	else echo "the web interface is left out: its packages cannot be installed" >&2; fi
+$(UI_PACKAGES): ui/package-lock.json
+	npm ci --prefix ui --ignore-scripts --no-fund --no-audit --loglevel=error >/dev/null
+ui/dist/index.html: $(UI_FILES) clients/openapi.json $(UI_PACKAGES)
+	npm run -s --prefix ui build
+
+# The interface: format and types, its logic, and all its pages in a browser, on the binary that the other tests use.
+test-ui: ui binary chromium
+	@if [ -f ui/dist/index.html ]; then \
+	  npm run -s --prefix ui check && npm run -s --prefix ui test && npm run -s --prefix ui browser; \
+	else echo "the web interface is not built: its tests are skipped" >&2; fi
+
+run: setup ui
 	cargo build --profile quick -p sprag
 	./target/quick/sprag up --demo --store sqlite:./sprag.db
 
-install: setup
+install: setup ui
 	cargo install --path crates/cli --locked
 
 lint: fmt clippy
@@ -120,7 +145,7 @@ clippy:
 binary:
 	cargo build --workspace --bins $(FEATURES)
 
-test: setup tools fmt clippy binary
+test: setup tools fmt clippy binary test-ui
 	$(TEST) --workspace $(FEATURES)
 	if ls $(POSTGRES) >/dev/null 2>&1; then \
 	  SPRAG_TEST_STORE=postgres cargo test --workspace $(FEATURES) --test suite -- $(ON_POSTGRES); fi

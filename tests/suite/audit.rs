@@ -163,7 +163,7 @@ fn heads_leave_the_machine_by_an_action_that_survives_a_kill_and_show_a_chain_th
     });
     let product = sending(folder.path(), &site);
     decide(&product);
-    wait::until("attempts at a receiver that is away", GUARD, || {
+    wait::until("attempts at an unreachable receiver", GUARD, || {
         (site.visits().len() > 5).then_some(())
     });
     let list = "/v1/executions?filter=machine%20%3D%20%22audit_heads%22";

@@ -24,6 +24,7 @@ mod hostile;
 mod init;
 mod jobs;
 mod life;
+mod loads;
 mod mail;
 mod mcp;
 mod metrics;

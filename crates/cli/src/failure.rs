@@ -99,6 +99,16 @@ impl Failure {
         }
     }
 
+    /// Whether a server refuses the caller or its request, which a repeat does not change.
+    pub(crate) fn is_refusal(&self) -> bool {
+        let code = self.code.as_deref().unwrap_or_default();
+        self.exit == Exit::Invalid
+            || matches!(
+                code,
+                "token-missing" | "token-invalid" | "role-missing" | "scope-missing" | "route-unknown"
+            )
+    }
+
     /// With the cause of an error below, if it has one.
     #[must_use]
     pub(crate) fn caused_by(self, error: &dyn std::error::Error) -> Self {

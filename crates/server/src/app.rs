@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_agent::durable::Loads;
 use sprag_core::document::source::Limits;
 use sprag_core::ids::ExecutionId;
 use sprag_engine::requests::Refusal;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     /// Whom this server supervises.
     pub(crate) workers: Cell,
     pub(crate) forwarder: Forwarder,
+    /// The load tests that this process runs, and the agents that registered.
+    pub(crate) loads: Loads,
     /// Figures of the last day.
     pub(crate) series: Ring,
     /// Who is let in.
@@ -77,6 +80,7 @@ pub(crate) struct Settings {
     /// Whether there is an authority for the certificates of clients.
     pub(crate) asks_certificates: bool,
     pub(crate) nodes: Option<NodeClient>,
+    pub(crate) loads: Loads,
 }
 
 impl Deref for App {
@@ -96,6 +100,7 @@ impl App {
             census: CensusTaker::default(),
             workers: Cell::default(),
             forwarder: Forwarder::new(settings.nodes.clone()),
+            loads: settings.loads.clone(),
             series: Ring::default(),
             gate: Gate::new(settings.auth.clone(), settings.oidc.clone()),
             refusals: Refusals::default(),

@@ -4,13 +4,14 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, Uri};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
 use crate::handlers::workers::handlers as workers;
 use crate::handlers::{
-    actions, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, lookup, machines, messages,
-    metrics, operations, overview, pages, runners, series, simulate, streams, switches, system, tokens, workflows,
+    actions, agents, audit, backup, compare, dead_letters, executions, hooks, jobs, limits, loads, lookup, machines,
+    messages, metrics, operations, overview, pages, runners, series, simulate, streams, switches, system, tokens, ui,
+    workflows,
 };
 use crate::listen::observe::observe;
 use crate::openapi::Route;
@@ -21,6 +22,7 @@ use crate::problem::{Code, Problem};
 /// and the page are made of it.
 pub(crate) fn table() -> Vec<Route> {
     [
+        ui::routes(),
         pages::routes(),
         system::routes(),
         metrics::routes(),
@@ -41,6 +43,8 @@ pub(crate) fn table() -> Vec<Route> {
         limits::routes(),
         jobs::routes(),
         operations::routes(),
+        loads::routes(),
+        agents::routes(),
         workers::routes(),
         tokens::routes(),
         lookup::routes(),
@@ -81,14 +85,19 @@ async fn surround(State(app): State<App>, request: Request, next: Next) -> Respo
     observe(&app, request, next).await
 }
 
-async fn unknown(uri: Uri) -> Problem {
-    Problem::new(
+/// A browser that opens a path of no route gets the web interface, which knows its own pages.
+async fn unknown(request: Request) -> Response {
+    if ui::is_page(&request) {
+        return ui::index().await;
+    }
+    let problem = Problem::new(
         Code::RouteUnknown,
         format!(
             "there is no route `{}`; `/v1/openapi.json` lists all routes",
-            shown(uri.path())
+            shown(request.uri().path())
         ),
-    )
+    );
+    problem.into_response()
 }
 
 async fn method_not_allowed(method: Method, uri: Uri) -> Problem {

@@ -17,7 +17,6 @@ mod page;
 mod problem;
 mod runners;
 mod system;
-mod tokens;
 mod values;
 mod workers;
 
@@ -30,7 +29,6 @@ pub use page::{Count, Page};
 pub use problem::{FieldError, Finding, Problem, Severity};
 pub use runners::*;
 pub use system::*;
-pub use tokens::*;
 pub use values::{Duration, Time};
 pub use workers::*;
 

@@ -10,3 +10,5 @@ mod hosts;
 mod losses;
 mod rig;
 mod runs;
+
+pub(crate) use self::rig::{Agent, target};

@@ -13,19 +13,21 @@ use sprag_tests::{Reply, Site, binary, wait};
 pub(super) const GUARD: Duration = Duration::from_secs(90);
 
 /// An agent as a process.
-pub(super) struct Agent {
+pub(crate) struct Agent {
     pub(super) child: Child,
-    pub(super) address: String,
+    pub(crate) address: String,
 }
 
 impl Agent {
-    pub(super) fn start(folder: &Path, name: &str) -> Self {
-        Self::of(Command::new(binary("sprag")), folder, (name, "127.0.0.1:0"))
+    pub(crate) fn start(folder: &Path, name: &str) -> Self {
+        Self::start_with(folder, name, &[], &[])
     }
 
     /// At this address.
     pub(super) fn listening(folder: &Path, name: &str, address: &str) -> Self {
-        Self::of(Command::new(binary("sprag")), folder, (name, address))
+        let mut command = Command::new(binary("sprag"));
+        command.arg("agent");
+        Self::of(command, folder, (name, address))
     }
 
     /// With the secret `crm_token`.
@@ -35,14 +37,19 @@ impl Agent {
 
     /// With these environment variables.
     pub(super) fn with_variables(folder: &Path, name: &str, variables: &[(&str, &str)]) -> Self {
+        Self::start_with(folder, name, &[], variables)
+    }
+
+    /// With more options, and with these environment variables.
+    pub(crate) fn start_with(folder: &Path, name: &str, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(binary("sprag"));
-        command.envs(variables.iter().copied());
+        command.arg("agent").args(more).envs(variables.iter().copied());
         Self::of(command, folder, (name, "127.0.0.1:0"))
     }
 
     fn of(mut command: Command, folder: &Path, (name, address): (&str, &str)) -> Self {
         let mut child = command
-            .args(["agent", "--listen", address, "--name", name])
+            .args(["--listen", address, "--name", name])
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -62,7 +69,7 @@ impl Agent {
         send(&self.child, signal);
     }
 
-    pub(super) fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -81,7 +88,7 @@ pub(super) fn send(child: &Child, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-pub(super) fn target() -> Site {
+pub(crate) fn target() -> Site {
     Site::start(|_| Reply::json(200, &json!({})))
 }
 

@@ -1,5 +1,5 @@
-//! Three nodes that speak TLS to each other, both sides with certificates: what one decides the others answer for, nobody is
-//! believed to be a node without the certificate and the secret, and another authority takes over while they work.
+//! Three nodes that authenticate each other by TLS: each answers for what another decided, a caller without the certificate
+//! and the secret is not taken for a node, and another authority takes over while they work.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ fn environment(ca: &Path, shows: &Certified) -> Vec<(String, String)> {
 }
 
 #[test]
-fn nodes_with_certificates_answer_for_each_other_and_believe_nobody_else() {
+fn nodes_with_certificates_answer_for_each_other_and_refuse_other_callers() {
     if !Postgres::is_installed() {
         return;
     }

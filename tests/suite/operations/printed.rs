@@ -1,4 +1,4 @@
-//! What commands print for people before they decide.
+//! What commands print for an approver before a decision.
 
 use std::process::Output;
 

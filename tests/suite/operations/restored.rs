@@ -108,12 +108,12 @@ fn a_restored_backup_holds_what_was_approved_until_new_people_approve_it_again()
     for (id, path) in [(&plans.later, "later"), (&plans.waiting, "waiting")] {
         assert_eq!(office.workflow(id)["status"], "awaiting_approval");
         let visits = usize::from(path == "waiting");
-        assert_eq!(office.visits(path), visits, "nobody approved {path} since the restore");
+        assert_eq!(office.visits(path), visits, "no approval of {path} since the restore");
     }
     assert_eq!(office.site.visits().len(), before + 2);
 }
 
-/// What the store holds before anybody decides again.
+/// What the store holds before an approver decides again.
 fn all_wait_again(office: &Office, plans: &Plans) {
     for id in [&plans.busy, &plans.later, &plans.waiting] {
         let waits = office.until(id, "awaiting_approval");

@@ -1,11 +1,13 @@
 //! Connections to agents.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity, Uri};
 use tonic::{Request, Status};
 
 use crate::text::causes;
@@ -24,6 +26,8 @@ pub struct Connect {
     pub token: Option<String>,
     /// How often an idle connection is probed, and how long the answer may take.
     pub keepalive: Duration,
+    /// Where the agents of some addresses are, if that was looked up and checked before. Their names are not looked up again.
+    pub checked: BTreeMap<String, Vec<SocketAddr>>,
 }
 
 /// Certificates, PEM.
@@ -41,6 +45,7 @@ impl Default for Connect {
             tls: None,
             token: None,
             keepalive: Duration::from_secs(5),
+            checked: BTreeMap::new(),
         }
     }
 }
@@ -65,20 +70,10 @@ impl Connect {
     /// Opens a connection to an agent, or says why there is none.
     pub(super) async fn open(&self, address: &str) -> Result<Client, String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let mut endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))
-            .map_err(|_| format!("`{address}` is not an address; write `host:port`"))?
-            .connect_timeout(OPEN)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(self.keepalive)
-            .keep_alive_timeout(self.keepalive)
-            .keep_alive_while_idle(true);
-        if let Some(tls) = &self.tls {
-            let config = tls.config();
-            endpoint = endpoint
-                .tls_config(config)
-                .map_err(|error| format!("TLS cannot be used: {}", causes(&error)))?;
-        }
-        let channel = endpoint.connect().await.map_err(|error| causes(&error))?;
+        let named: Uri = format!("{scheme}://{address}")
+            .parse()
+            .map_err(|_| format!("`{address}` is not an address; write `host:port`"))?;
+        let channel = self.channel(address, &named).await?;
         let bearer = self
             .token
             .as_ref()
@@ -87,6 +82,40 @@ impl Connect {
         let bearer = bearer.map_err(|_| "the token has characters that a header cannot carry".to_owned())?;
         let client = WorkloadAgentClient::with_interceptor(channel, Bearer(bearer));
         Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// Connects to where the agent was found, or to what its name leads to.
+    async fn channel(&self, address: &str, named: &Uri) -> Result<Channel, String> {
+        let Some(checked) = self.checked.get(address) else {
+            return self.connect(Endpoint::from(named.clone()), named).await;
+        };
+        let scheme = named.scheme_str().unwrap_or("http");
+        let mut failed = format!("`{address}` has no address");
+        for found in checked {
+            let endpoint = Endpoint::from_shared(format!("{scheme}://{found}")).map_err(|error| causes(&error))?;
+            match self.connect(endpoint.origin(named.clone()), named).await {
+                Ok(channel) => return Ok(channel),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    async fn connect(&self, endpoint: Endpoint, named: &Uri) -> Result<Channel, String> {
+        let mut endpoint = endpoint
+            .connect_timeout(OPEN)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(self.keepalive)
+            .keep_alive_timeout(self.keepalive)
+            .keep_alive_while_idle(true);
+        if let Some(tls) = &self.tls {
+            let host = named.host().unwrap_or_default();
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            endpoint = endpoint
+                .tls_config(tls.config().domain_name(host))
+                .map_err(|error| format!("TLS cannot be used: {}", causes(&error)))?;
+        }
+        endpoint.connect().await.map_err(|error| causes(&error))
     }
 }
 

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use sprag_core::text::html::escaped;
+use sprag_wire::{LoadFigures, Percentiles, RunResult};
 
 use super::output::Line;
-use super::result::{Figures, Percentiles, RunResult};
 use super::svg::{Curve, Scale, at_share, plot};
 
 const COLOURS: [&str; 8] = [
@@ -50,7 +50,7 @@ fn numbered(runs: &[(RunResult, Vec<Line>)]) -> Vec<(RunResult, Vec<Line>)> {
 }
 
 fn summary(result: &RunResult) -> String {
-    let status = format!("{:?}", result.status).to_uppercase();
+    let status = result.status.word();
     let class = if status == "COMPLETED" { "good" } else { "bad" };
     let reason = result.reason.as_deref().map(|reason| format!(": {}", escaped(reason)));
     let mut text = format!(
@@ -102,7 +102,7 @@ fn figures(runs: &[(RunResult, Vec<Line>)]) -> String {
     } else {
         "</tr>"
     });
-    let mut row = |name: &str, digits: usize, unit: &str, pick: &dyn Fn(&Figures) -> f64| {
+    let mut row = |name: &str, digits: usize, unit: &str, pick: &dyn Fn(&LoadFigures) -> f64| {
         let _ = write!(text, "<tr><td>{name}</td>");
         let values: Vec<f64> = runs.iter().map(|(result, _)| pick(&result.total)).collect();
         for value in &values {

@@ -1,6 +1,8 @@
 //! Thresholds against merged data.
 
-use super::result::{ThresholdResult, millis};
+use sprag_wire::ThresholdResult;
+
+use super::result::millis;
 use crate::plan::{Measure, Plan, Threshold};
 use crate::stats::{Counts, Tally};
 

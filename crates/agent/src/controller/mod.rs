@@ -24,5 +24,7 @@ pub use html::report;
 pub use options::{Live, Options, Progress, Silence, Stop};
 pub use output::{Line, read};
 pub use preflight::NotReady;
-pub use result::{AgentResult, CurvePoint, FailureResult, Figures, Percentiles, RunResult, RunStatus, ThresholdResult};
 pub use run::{Ending, Error, Finished, run};
+pub use sprag_wire::{
+    AgentResult, CurvePoint, FailureResult, LoadFigures, Percentiles, RunResult, RunStatus, ThresholdResult,
+};

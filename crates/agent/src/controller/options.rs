@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sprag_core::clock::Clock;
+use sprag_wire::ThresholdResult;
 
 use super::collect::AgentView;
 use super::connect::Connect;
@@ -72,6 +73,21 @@ pub enum Stop {
     Interrupted,
     /// SIGTERM.
     Terminated,
+    /// A caller cancelled the action that the run is.
+    Cancelled,
+    /// The attempt at the action has no time left.
+    OutOfTime,
+}
+
+impl Stop {
+    /// Why, as results say it.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Interrupted | Self::Terminated => "stopped by a signal",
+            Self::Cancelled => "aborted by a caller or a kill switch",
+            Self::OutOfTime => "the timeout of the action passed",
+        }
+    }
 }
 
 /// What a run looks like now.
@@ -87,6 +103,8 @@ pub struct Live<'a> {
     pub total: &'a Counts,
     /// Each agent.
     pub agents: &'a [AgentView],
+    /// Each threshold.
+    pub thresholds: &'a [ThresholdResult],
 }
 
 /// Shows a run while it is under way.

@@ -5,9 +5,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sprag_wire::RunResult;
 
 use super::html;
-use super::result::{RunResult, millis};
+use super::result::millis;
 use crate::stats::Point;
 
 const SERIES: &str = "series.jsonl";

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use futures_util::stream::unfold;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
-use tonic::Streaming;
+use tonic::{Code, Status, Streaming};
 
 use super::connect::Client;
 use super::follow::said;
@@ -28,9 +28,27 @@ pub enum NotReady {
     /// It refuses the plan.
     #[error("agent `{0}` refuses the plan: {1}")]
     Refused(String, String),
-    /// It cannot be reached, or is busy.
+    /// It performs another run.
+    #[error("agent `{0}` is not ready: {1}")]
+    Busy(String, String),
+    /// It does not accept this controller.
+    #[error("agent `{0}` is not ready: {1}")]
+    Unauthenticated(String, String),
+    /// It cannot be reached, or was not READY in time.
     #[error("agent `{0}` is not ready: {1}")]
     Agent(String, String),
+}
+
+impl NotReady {
+    /// What an agent answered in place of READY.
+    fn answered(address: &str, status: &Status) -> Self {
+        let (address, message) = (address.to_owned(), said(status));
+        match status.code() {
+            Code::FailedPrecondition => Self::Busy(address, message),
+            Code::Unauthenticated | Code::PermissionDenied => Self::Unauthenticated(address, message),
+            _ => Self::Agent(address, message),
+        }
+    }
 }
 
 /// A READY agent.
@@ -84,7 +102,7 @@ async fn ready(
     let status = client
         .get_status(StatusRequest::default())
         .await
-        .map_err(|status| failed(said(&status)))?;
+        .map_err(|status| NotReady::answered(address, &status))?;
     let status = status.into_inner();
     if status.protocol != PROTOCOL {
         return Err(failed(format!(
@@ -108,11 +126,13 @@ async fn ready(
         Some((messages.recv().await?, messages))
     });
     let answer = client.run_workload_with_live_stats(messages).await;
-    let mut stream = answer.map_err(|status| failed(said(&status)))?.into_inner();
+    let mut stream = answer
+        .map_err(|status| NotReady::answered(address, &status))?
+        .into_inner();
     let message = match stream.message().await {
         Ok(Some(message)) => message,
         Ok(None) => return Err(failed("its stream ended at once".to_owned())),
-        Err(status) => return Err(failed(said(&status))),
+        Err(status) => return Err(NotReady::answered(address, &status)),
     };
     if message.status() != Reported::Ready {
         return Err(NotReady::Refused(address.to_owned(), message.error_message));

@@ -13,11 +13,12 @@ use super::judge;
 use super::options::{Live, Options, Progress, Stop};
 use super::output::Files;
 use super::preflight::{self, NotReady, Session};
-use super::result::{RunResult, RunStatus, Whole};
+use super::result::Whole;
 use crate::agent::plan_digest;
 use crate::plan::{AgentLoss, Model, Plan, Share};
 use crate::stats::{Counts, Series};
 use crate::time::{Micros, whole_micros};
+use sprag_wire::{RunResult, RunStatus, ThresholdResult};
 
 /// Sightings that wait for the collector at most.
 const SIGHTINGS_MAX: usize = 1_024;
@@ -221,7 +222,7 @@ impl Running<'_> {
                 Some((index, sighting)) = seen.recv() => Wake::Seen(index, sighting),
             };
             match wake {
-                Wake::Stop(why) => self.abort(Ending::Stopped(why), "stopped by a signal".to_owned(), progress),
+                Wake::Stop(why) => self.abort(Ending::Stopped(why), why.reason().to_owned(), progress),
                 Wake::Seen(index, sighting) => self.see(index, sighting, progress),
                 Wake::Point => {
                     point_at += POINT_EVERY;
@@ -276,6 +277,7 @@ impl Running<'_> {
             point: Some(point),
             total: &total,
             agents: &self.collector.agents,
+            thresholds: &judge::thresholds(self.plan, &total),
         });
         let (notes, verdict) = self.collector.tick(self.clock.elapsed());
         for note in &notes {
@@ -332,11 +334,7 @@ impl Running<'_> {
         Ok(Finished { result, ending })
     }
 
-    fn outcome(
-        &self,
-        thresholds: &[super::result::ThresholdResult],
-        total: &Counts,
-    ) -> (RunStatus, Option<String>, Ending) {
+    fn outcome(&self, thresholds: &[ThresholdResult], total: &Counts) -> (RunStatus, Option<String>, Ending) {
         if let Some(Abort { cause, reason, .. }) = &self.abort {
             let status = match cause {
                 Ending::Stopped(_) => RunStatus::Aborted,

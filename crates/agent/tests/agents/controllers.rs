@@ -72,8 +72,8 @@ async fn c1_agents_start_together_share_the_plan_and_their_counts_sum_up() {
     let (finished, quiet) = run(&options, &text).await;
     let controller::Finished { result, ending } = finished.unwrap();
     assert_eq!(
-        (result.status, ending),
-        (RunStatus::Completed, Ending::Good),
+        (&result.status, ending),
+        (&RunStatus::Completed, Ending::Good),
         "{result:?}"
     );
     println!("agents: start spread of 4 agents {} ms", result.start_spread_ms);

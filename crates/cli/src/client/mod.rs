@@ -74,6 +74,11 @@ impl Remote {
         }
     }
 
+    /// Whether the command line names a server.
+    pub(crate) fn is_named(&self) -> bool {
+        self.server.is_some()
+    }
+
     /// A client of this server.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         let server = self.server.clone().or_else(|| variable("SPRAG_SERVER"));

@@ -21,6 +21,7 @@ mod migrate;
 mod one;
 mod op;
 mod overview;
+mod registry;
 mod restore;
 mod search;
 mod service;
@@ -37,6 +38,7 @@ use std::future::Future;
 use clap::CommandFactory as _;
 
 pub(crate) use self::explain::accepted_messages;
+pub(crate) use self::registry::registry;
 pub(crate) use self::service::supervisors;
 use crate::completion;
 use crate::failure::Exit;
@@ -128,6 +130,7 @@ enum Command {
     /// Serve the catalog of operations to AI agents (MCP)
     Mcp(mcp::Arguments),
     /// Run an agent, which performs load tests for controllers
+    #[command(mut_arg("server", |server| server.help("Register with this server, which may use the agent")))]
     Agent(agent::Arguments),
     /// Run load tests on agents, and report on them
     #[command(subcommand)]

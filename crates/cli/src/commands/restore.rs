@@ -15,7 +15,7 @@ use sprag_store::{LaneStore, postgres};
 use sprag_wire::{RestoreReport, RestoredEffect};
 
 use super::up::store;
-use crate::config::{Environment, Given, Settings, StoreAddress};
+use crate::config::{ConfigFile, Environment, Given, Settings, StoreAddress};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, Table};
 
@@ -41,15 +41,8 @@ pub(crate) struct Arguments {
     /// Target: sqlite:PATH, with --mark also postgres:…{n}[default: the store of `sprag up`]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
     /// Replace an existing database
     #[arg(long)]
     force: bool,
@@ -65,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         force,
     } = arguments;
     let given = Given {
-        config: config.as_deref(),
+        config: config.path(),
         store: store.as_deref(),
         ..Given::default()
     };

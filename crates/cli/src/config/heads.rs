@@ -70,7 +70,7 @@ pub(super) fn every(text: &str) -> Result<Duration, (String, String)> {
     let remedy = || "write it as in \"10m\"".to_owned();
     let every = Millis::parse(text).map_err(|problem| (problem.to_string(), remedy()))?;
     match every.get() {
-        0 => Err((format!("`{text}` is no time"), remedy())),
+        0 => Err((format!("`{text}` is zero"), remedy())),
         millis => Ok(Duration::from_millis(millis)),
     }
 }

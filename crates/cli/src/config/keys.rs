@@ -98,6 +98,18 @@ pub(super) static KEYS: &[Key] = keys! {
         "ca" or "SPRAG_AUTH_OIDC_CA": Text, None
             => "The authorities of the provider's certificate, PEM. Default: those that the system trusts.";
     }
+    "agents" {
+        "ca" or "SPRAG_AGENTS_CA": Text, None
+            => "The authorities of the certificates of load agents, PEM. With it, the server speaks TLS with agents.";
+        "certificate" or "SPRAG_AGENTS_CERTIFICATE": Text, None
+            => "The certificate that the server shows agents, PEM, if they ask for one.";
+        "key" or "SPRAG_AGENTS_KEY": Text, None
+            => "Its private key, PEM.";
+        "token" or "SPRAG_AGENTS_TOKEN": Text, None
+            => "The secret with the token that agents ask for: `\"{{secrets.NAME}}\"`.";
+        "results" or "SPRAG_AGENTS_RESULTS": Text, None
+            => "A folder for the time series and reports of the newest 50 load tests. Default: none are written.";
+    }
     "store" {
         "url" or "SPRAG_STORE": Text, Some("\"sqlite:./sprag.db\"")
             => "The store: `sqlite:PATH`, a file on a local disk,",
@@ -179,7 +191,7 @@ pub(super) static KEYS: &[Key] = keys! {
             => "A file to which Sprag appends the heads of the audit, best on another machine. `sprag audit verify",
                "--heads` reads it. Default: no file.";
         "action" or "SPRAG_AUDIT_HEADS_ACTION": Open, None
-            => "An action definition that sends the heads away, as in [[alerts]]. Its templates can use `variables.heads`.",
+            => "An action definition that sends the heads, as in [[alerts]]. Its templates can use `variables.heads`.",
                "A webhook without a payload sends all of it. Default: none.";
         "every" or "SPRAG_AUDIT_HEADS_EVERY": Text, Some("\"10m\"")
             => "How often Sprag looks for new entries to export.";

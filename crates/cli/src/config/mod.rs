@@ -5,6 +5,7 @@
 
 mod access;
 mod advertise;
+mod agents;
 mod alerts;
 mod approval;
 mod environment;
@@ -14,6 +15,7 @@ mod heads;
 mod keys;
 mod layers;
 mod named;
+mod option;
 mod print;
 mod providers;
 mod settings;
@@ -26,5 +28,6 @@ pub(crate) use environment::Environment;
 pub(crate) use exposure::{warn_about_config, warn_about_store};
 pub(crate) use heads::Entry as HeadsEntry;
 pub(crate) use layers::{Invalid, Problem};
+pub(crate) use option::ConfigFile;
 pub(crate) use print::{annotated, described};
 pub(crate) use settings::{Given, Settings, StoreAddress};

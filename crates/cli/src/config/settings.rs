@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sprag_agent::durable::Loads;
 use sprag_core::action::Rate;
 use sprag_core::clock::Manual;
 use sprag_core::integrity::audit::VerbSet;
@@ -24,6 +25,7 @@ use sprag_store::postgres;
 
 use super::access;
 use super::advertise::Advertise;
+use super::agents;
 use super::alerts;
 use super::approval;
 use super::environment::Environment;
@@ -32,6 +34,7 @@ use super::heads;
 use super::keys;
 use super::layers::{self, Invalid, Layers, Place, Problem};
 use super::providers;
+use crate::commands::registry;
 use crate::input;
 use crate::telemetry::Endpoint;
 
@@ -131,6 +134,8 @@ pub(crate) struct Settings {
     pub(crate) body_bytes: usize,
     /// What runners may do.
     pub(crate) runners: sprag_runners::Options,
+    /// How agents of load tests are reached.
+    pub(crate) agents: sprag_agent::durable::Options,
     /// Where secrets come from.
     pub(crate) secrets: secrets::Options,
     /// Bounds.
@@ -146,6 +151,15 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Reads the configuration of a command whose only option about it is the file.
+    pub(crate) fn of_file(config: Option<&Path>) -> anyhow::Result<Self> {
+        let given = Given {
+            config,
+            ..Given::default()
+        };
+        Self::load(&given, &Environment::process())
+    }
+
     /// Reads the file, the environment and the flags, in this order, and checks what they come to.
     pub(crate) fn load(given: &Given<'_>, environment: &Environment) -> anyhow::Result<Self> {
         let mut layers = Layers::default();
@@ -206,6 +220,7 @@ impl Settings {
                 api_call: layers.named.api_call(),
                 providers: providers::of(layers),
             },
+            agents: agents::of(layers),
             secrets: secrets_of(layers),
             engine: sprag_engine::Options {
                 reasons: check.reasons(),
@@ -218,6 +233,7 @@ impl Settings {
             telemetry: check.telemetry(),
             digest: layers.digest(),
         };
+        check.problems.extend(agents::problem(layers, &settings.agents));
         check.approval();
         check.listen(&settings);
         check.verdict("outbound", "allow", Guard::new(&settings.runners.outbound));
@@ -281,11 +297,12 @@ impl Check<'_> {
         }
     }
 
-    /// Notes what is wrong with alerts and the action of the heads too, as far as that can be said of a configuration that cannot be used: runners that
-    /// cannot be made as they are configured are made as they would be by default.
+    /// Notes what is wrong with alerts and with the action of the heads, also if the rest of the configuration has errors: a
+    /// runner whose configuration has errors is replaced by the default one.
     fn alerts(&mut self, settings: &Settings) {
         let clock = || Arc::new(Manual::default());
-        let registry = Registry::standard(&settings.runners, clock(), Arc::default())
+        let options = (&settings.runners, &settings.agents);
+        let registry = registry(options, Loads::default(), clock(), Arc::default())
             .or_else(|_| Registry::standard(&sprag_runners::Options::default(), clock(), Arc::default()));
         let Ok(registry) = registry else { return };
         let alerts = alerts::compile(&settings.alerts, &registry).err();

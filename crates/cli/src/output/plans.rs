@@ -1,7 +1,7 @@
 //! The exact plan of a workflow as text: what a person reads before an approval.
 //!
-//! First one line a step, then everything that the plan holds of each step. A value is data of other people, so control characters
-//! in it are escaped, and a value that is too long to read says how long it is.
+//! First one line a step, then everything that the plan holds of each step. A value may come from an untrusted proposer, so
+//! control characters in it are escaped. A value that is cut shows its length.
 
 use std::fmt::Write as _;
 

@@ -15,6 +15,10 @@ use crate::time::schedule::{CatchUp, Cron, Overlap};
 
 /// Milliseconds an attempt may take, unless the definition says otherwise.
 pub const TIMEOUT_DEFAULT: u64 = 300_000;
+/// The type that runs a load plan on agents, which nothing should repeat unasked.
+pub const LOAD: &str = "load";
+/// Milliseconds that an attempt at a load may take, unless the definition says otherwise: longer than the longest plan.
+pub const LOAD_TIMEOUT_DEFAULT: u64 = 3 * 3_600_000;
 /// The middle of 0–100.
 pub const PRIORITY_DEFAULT: u8 = 50;
 /// The risk of an action that requires approval, unless the definition says otherwise.

@@ -39,6 +39,10 @@ pub mod kind {
     pub const NETWORK_CONGESTION: &str = "network_congestion";
     /// A process ended with an exit code outside the expected ones.
     pub const PROCESS_FAILED: &str = "process_failed";
+    /// An agent of a load failed or was lost.
+    pub const LOAD_FAILED: &str = "load_failed";
+    /// A threshold of a load does not hold.
+    pub const THRESHOLD_BROKEN: &str = "threshold_broken";
     /// A runner panicked.
     pub const PANIC: &str = "panic";
     /// The process that ran the attempt died.
@@ -53,7 +57,7 @@ pub mod kind {
     pub const UNKNOWN_ERROR: &str = "unknown_error";
 
     /// All of them.
-    pub const KNOWN: [&str; 21] = [
+    pub const KNOWN: [&str; 23] = [
         TIMEOUT,
         RATE_LIMIT,
         AUTHENTICATION_FAILED,
@@ -69,6 +73,8 @@ pub mod kind {
         GAS_PRICE_TOO_LOW,
         NETWORK_CONGESTION,
         PROCESS_FAILED,
+        LOAD_FAILED,
+        THRESHOLD_BROKEN,
         PANIC,
         CRASHED,
         OUTCOME_REFUSED,

@@ -28,7 +28,10 @@ mod naive;
 mod tests;
 
 pub use context::ROOTS;
-pub use diagram::{DiagramFormat, UnknownFormat, diagram};
+pub use diagram::{
+    Area, DiagramFormat, Drawing, DrawnLabel, DrawnLine, DrawnState, Note, NoteKind, Point, StateShape, TextSizes,
+    UnknownFormat, diagram, drawing,
+};
 pub use diff::{Change, ChangeKind, ChangedField, ChangedPart, Difference, diff};
 pub use event::{RESERVED_PREFIXES, is_reserved};
 pub use execution::{

@@ -40,6 +40,13 @@ impl StateIndex {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TransitionIndex(pub(super) usize);
 
+impl TransitionIndex {
+    /// The position in [`Machine::transitions`].
+    pub fn position(self) -> usize {
+        self.0
+    }
+}
+
 /// A versioned statechart definition with the actions it triggers, ready to step.
 #[derive(Debug)]
 pub struct Machine {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::model::{Machine, StateIndex, Transition};
+use super::model::{Machine, StateIndex, Transition, TransitionIndex};
 
 /// Guards are shown up to so many characters.
 const GUARD_CHARACTERS_MAX: usize = 48;
@@ -21,6 +21,8 @@ const INFIX: [&str; 16] = [
 pub(super) struct Edge<'m> {
     /// The compiled one.
     pub(super) transition: &'m Transition,
+    /// Where it is in the machine.
+    pub(super) index: TransitionIndex,
     /// What sets it off: a descriptor, `always`, `onDone`, or `after 3d`.
     pub(super) event: String,
     /// As it was written: a target, or a map.
@@ -30,10 +32,15 @@ pub(super) struct Edge<'m> {
 impl Edge<'_> {
     /// `EVENT [guard]`.
     pub(super) fn label(&self) -> String {
-        match self.written.get("guard") {
-            Some(guard) => format!("{} [{}]", self.event, shorten(&rule(guard))),
+        match self.guard() {
+            Some(guard) => format!("{} [{guard}]", self.event),
             None => self.event.clone(),
         }
+    }
+
+    /// Its guard as people would write it, shortened.
+    pub(super) fn guard(&self) -> Option<String> {
+        self.written.get("guard").map(|guard| shorten(&rule(guard)))
     }
 
     /// The state it leaves from.
@@ -55,16 +62,18 @@ pub(super) fn written(machine: &Machine, state: StateIndex) -> &Value {
 
 /// All transitions, state by state in document order, those of a state as they were written.
 pub(super) fn edges(machine: &Machine) -> Vec<Edge<'_>> {
-    let mut by_source: BTreeMap<StateIndex, Vec<&Transition>> = BTreeMap::new();
-    for transition in &machine.transitions {
-        by_source.entry(transition.source).or_default().push(transition);
+    let mut by_source: BTreeMap<StateIndex, Vec<(TransitionIndex, &Transition)>> = BTreeMap::new();
+    for (position, transition) in machine.transitions.iter().enumerate() {
+        let indexed = (TransitionIndex(position), transition);
+        by_source.entry(transition.source).or_default().push(indexed);
     }
     let mut edges = Vec::with_capacity(machine.transitions.len());
     for (source, transitions) in by_source {
         let words = words(written(machine, source), source == StateIndex::ROOT);
         let together = transitions.into_iter().zip(words);
-        edges.extend(together.map(|(transition, (event, written))| Edge {
+        edges.extend(together.map(|((index, transition), (event, written))| Edge {
             transition,
+            index,
             event,
             written,
         }));

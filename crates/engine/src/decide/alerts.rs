@@ -30,7 +30,7 @@ const PREFIX: &str = "alert_";
 const ACTION: &str = "alert";
 /// The machine that sends the heads of the audit.
 pub const HEADS_MACHINE: &str = "audit_heads";
-/// What its action is called.
+/// The name of its action.
 const HEADS_ACTION: &str = "heads";
 /// The state of a machine of one action until that has ended.
 pub const RAISED: &str = "raised";

@@ -96,7 +96,7 @@ impl Change {
     }
 }
 
-fn record(kind: RecordKind, id: impl ToString) -> Change {
+fn record(kind: RecordKind, id: &impl ToString) -> Change {
     Change::Record {
         kind,
         id: Arc::from(id.to_string()),

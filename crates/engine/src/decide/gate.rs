@@ -284,7 +284,7 @@ fn status_of_action(change: &ExecutionChange<'_, '_>, plan: &PlanState) -> Workf
     }
 }
 
-/// When a step was due that was put off, or that waited for such a step: its time to begin counts from there.
+/// When a follow-up was due: a step with a due time, or one that waits for such a step. `validFor` counts from then.
 fn put_off(plan: &PlanState, action: &Action) -> Option<Timestamp> {
     let step = plan.plan.step(&action.action_id)?;
     if plan.is_of_action() {

@@ -42,15 +42,15 @@ impl<T> Cached<T> {
         least: u64,
         find: impl Future<Output = Result<T, Refusal>>,
     ) -> Result<Arc<T>, Refusal> {
-        let mut last = self.0.lock().await;
+        let mut kept = self.0.lock().await;
         let began = micros();
-        if let Some(kept) = last.as_ref().filter(|kept| began < kept.good_until) {
-            return Ok(Arc::clone(&kept.answer));
+        if let Some(fresh) = kept.as_ref().filter(|kept| began < kept.good_until) {
+            return Ok(Arc::clone(&fresh.answer));
         }
         let answer = Arc::new(find.await?);
         let ended = micros();
         let good_for = ended.saturating_sub(began).saturating_mul(GOOD_FOR_TIMES).max(least);
-        *last = Some(Kept {
+        *kept = Some(Kept {
             answer: Arc::clone(&answer),
             good_until: ended.saturating_add(good_for),
         });

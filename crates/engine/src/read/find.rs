@@ -60,18 +60,18 @@ impl LookupHandle<'_> {
         let tokens = self.0.read().board.tokens();
         let found = tokens.all().filter(|token| ids.holds(token.view.id)).take(HITS_MAX);
         found
-            .map(|token| hit(HitKind::Token, token.view.id, token.view.name.clone(), ids.is_exact()))
+            .map(|token| hit(HitKind::Token, &token.view.id, token.view.name.clone(), ids.is_exact()))
             .collect()
     }
 
-    fn found_switches(&self, text: &str) -> Vec<SearchHit> {
+    fn found_switches(self, text: &str) -> Vec<SearchHit> {
         let Some(ids) = IdRange::<SwitchId>::of(text, SwitchId::PREFIX) else {
             return Vec::new();
         };
         let switches = self.0.read().board.switches();
         let found = switches.all().filter(|switch| ids.holds(switch.id)).take(HITS_MAX);
         found
-            .map(|switch| hit(HitKind::Switch, switch.id, switch.scope.to_string(), ids.is_exact()))
+            .map(|switch| hit(HitKind::Switch, &switch.id, switch.scope.to_string(), ids.is_exact()))
             .collect()
     }
 }
@@ -103,7 +103,7 @@ impl<I: FromStr + Copy + Ord> IdRange<I> {
     }
 }
 
-fn hit(kind: HitKind, id: impl ToString, title: String, exact: bool) -> SearchHit {
+fn hit(kind: HitKind, id: &(impl ToString + ?Sized), title: String, exact: bool) -> SearchHit {
     SearchHit {
         kind,
         id: id.to_string(),
@@ -134,7 +134,7 @@ fn executions(reader: &dyn Reader, text: &str) -> Result<Vec<SearchHit>, Error> 
         machine: Some(row.machine.clone()),
         ..hit(
             HitKind::Execution,
-            row.id,
+            &row.id,
             row.key
                 .map_or_else(|| row.machine.clone(), |key| format!("{} {key}", row.machine)),
             ids.is_exact(),
@@ -169,7 +169,7 @@ fn action_hit(row: Action, exact: bool) -> Result<SearchHit, Error> {
         parent: Some(action.origin.execution.to_string()),
         status: Some(action.status.word().to_owned()),
         machine: Some(action.origin.machine),
-        ..hit(kind, action.id, title, exact)
+        ..hit(kind, &action.id, title, exact)
     })
 }
 
@@ -189,7 +189,7 @@ fn attempt(reader: &dyn Reader, text: &str) -> Result<Option<SearchHit>, Error> 
             return Ok(Some(SearchHit {
                 parent: Some(action.id.to_string()),
                 machine: Some(action.origin.machine),
-                ..hit(HitKind::Attempt, attempt, title, true)
+                ..hit(HitKind::Attempt, &attempt, title, true)
             }));
         }
     }
@@ -213,7 +213,7 @@ fn workflows(reader: &dyn Reader, text: &str) -> Result<Vec<SearchHit>, Error> {
     Ok(found
         .map(|row| SearchHit {
             status: Some(row.status.word().to_owned()),
-            ..hit(HitKind::Workflow, row.id, row.name, ids.is_exact())
+            ..hit(HitKind::Workflow, &row.id, row.name, ids.is_exact())
         })
         .collect())
 }
@@ -235,7 +235,7 @@ fn jobs(reader: &dyn Reader, text: &str) -> Result<Vec<SearchHit>, Error> {
                 status: Some(view.status.word().to_owned()),
                 ..hit(
                     HitKind::Job,
-                    view.id,
+                    &view.id,
                     format!("{} {}", view.kind, view.filter),
                     ids.is_exact(),
                 )

@@ -65,7 +65,7 @@ pub struct Hold<'a> {
     pub by: &'a str,
     /// How many shards the store has.
     pub shards: u32,
-    /// How long people have to decide about plans again.
+    /// How long approvers have to decide about plans again.
     pub approval: &'a Policy,
 }
 
@@ -153,8 +153,8 @@ fn entry(
     Ok(Mutation::InsertAudit(head.link(now, decision.storable())))
 }
 
-/// The plans that people have a say in and that are not over: approvals count no more, and what runs or waits has the whole time
-/// to decide again, however old the backup is.
+/// Revokes the approvals of every plan that needs approval and has not ended. For plans that run or wait, `decideWithin` starts
+/// again, however old the backup is.
 fn unapproved(store: &mut dyn LaneReads, hold: Hold<'_>) -> Result<Vec<Mutation>, Error> {
     let mut changed = Vec::new();
     for status in [
@@ -200,7 +200,7 @@ fn ask_again(plan: &mut PlanState, Hold { now, by, approval, .. }: Hold<'_>) -> 
         plan.note("revoked", by, comment, now);
     }
     let waits = plan.status == WorkflowStatus::AwaitingApproval;
-    // One that failed stays so, until somebody approves and resumes it.
+    // A failed plan stays failed until an approver approves it and an operator resumes it.
     if waits || (is_approved && plan.status == WorkflowStatus::InProgress) {
         plan.ask_for_approval(approval, now);
     }

@@ -30,7 +30,7 @@ impl LookupHandle<'_> {
         read.query(ReadKind::Scan, move |reader| {
             let found = reader.timers_until(until, &page)?;
             each(
-                found,
+                &found,
                 |timer| Ok(due(&handle, reader, timer)?.map(|(due, _)| due)),
                 &mut show,
             )
@@ -47,7 +47,7 @@ impl LookupHandle<'_> {
         let (read, handle) = (self.0.read(), self.0.read().clone());
         read.query(ReadKind::Scan, move |reader| {
             let found = reader.schedules(&page)?;
-            each(found, |timer| scheduled(&handle, reader, timer), &mut show)
+            each(&found, |timer| scheduled(&handle, reader, timer), &mut show)
         })
         .await
     }
@@ -55,7 +55,7 @@ impl LookupHandle<'_> {
 
 /// A page of what `make` makes of timers, until `show` has no room for one.
 fn each<V, T>(
-    found: Paged<Timer, TimerPosition>,
+    found: &Paged<Timer, TimerPosition>,
     mut make: impl FnMut(&Timer) -> Result<Option<V>, Error>,
     show: &mut impl FnMut(V) -> Option<T>,
 ) -> Result<Paged<T, TimerPosition>, Error> {

@@ -89,7 +89,7 @@ pub(crate) fn action(action: &Action, execution: ExecutionStatus) -> wire::Actio
 /// What triggered an action, as far as it says itself.
 fn trigger(action: &Action) -> Option<wire::ActionTrigger> {
     let Action { body, .. } = action;
-    (body.step.is_some() || body.visit.is_some()).then(|| wire::ActionTrigger {
+    (body.step.is_some() || body.visit.is_some()).then_some(wire::ActionTrigger {
         step: body.step,
         state: None,
         visit: body.visit,

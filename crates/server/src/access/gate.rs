@@ -23,6 +23,7 @@ use super::rate::Rates;
 use super::rule::Rule;
 use super::scope;
 use crate::app::App;
+use crate::handlers::ui;
 use crate::nodes::forward::{CALLER, TOKEN};
 use crate::problem::{Code, Problem};
 
@@ -147,6 +148,9 @@ pub(crate) async fn enter(app: &App, request: &mut Request) -> Result<(), Proble
 
 /// The roles of which a caller needs one; none where a route needs no token.
 fn needed(app: &App, request: &Request) -> Option<&'static [Role]> {
+    if ui::is_page(request) {
+        return None;
+    }
     let matched = request.extensions().get::<MatchedPath>();
     match Rule::of(request.method(), matched) {
         Rule::Public | Rule::Signed => None,

@@ -40,6 +40,8 @@ pub(crate) const APPROVER: Rule = Rule::Roles(&[Role::Approver]);
 pub(crate) const OPERATOR_OR_PROPOSER: Rule = Rule::Roles(&[Role::Operator, Role::Proposer]);
 /// Programs that perform attempts.
 pub(crate) const RUNNER: Rule = Rule::Roles(&[Role::Runner]);
+/// Agents of load tests.
+pub(crate) const AGENT: Rule = Rule::Roles(&[Role::Agent]);
 /// Callers who may do everything.
 pub(crate) const ADMIN: Rule = Rule::Roles(&[Role::Admin]);
 

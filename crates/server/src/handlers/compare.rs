@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
-use sprag_core::machine::{DiagramFormat, Difference, diagram as draw, diff as compare};
+use sprag_core::machine::{DiagramFormat, Difference, diagram as draw, diff as compare, drawing};
 use sprag_wire as wire;
 
 use super::machines;
@@ -12,7 +12,7 @@ use crate::access::rule::{AUTHOR, VIEWER};
 use crate::access::scope::Target;
 use crate::app::App;
 use crate::handlers::reply::{Answer, ok};
-use crate::openapi::{Operation, Route, Success, at, text, version, words};
+use crate::openapi::{Operation, Route, Shape, Success, at, text, version, words};
 use crate::request::body::{Body, Fields, FromFields};
 use crate::request::path::Path;
 use crate::request::query::{FromParams, Nothing, Params, Query};
@@ -37,14 +37,15 @@ fn diagram_operation() -> Operation {
     machines::one("drawMachine", "Draw a machine")
         .query(
             "format",
-            words(&DiagramFormat::ALL.map(DiagramFormat::word)),
-            "The format. Default: `svg`.",
+            words(&DiagramAnswer::ALL.map(DiagramAnswer::word)),
+            "The format. `json` gives the places of states, lines and labels. Default: `svg`.",
         )
         .query("version", version(), "The version. Default: the newest.")
         .gives(
             Success::of(200, "The picture.", "image/svg+xml", text())
                 .or("text/plain; charset=utf-8", text())
-                .or("text/vnd.graphviz; charset=utf-8", text()),
+                .or("text/vnd.graphviz; charset=utf-8", text())
+                .or("application/json", Shape::of::<wire::Diagram>()),
         )
 }
 
@@ -80,9 +81,25 @@ pub(crate) async fn diff(
     Ok(ok(&app.apart(move || compare(&before, &after)).await?))
 }
 
+sprag_core::words! {
+    /// What the route answers with: a format of a diagram, or its geometry.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(crate) enum DiagramAnswer as word {
+        /// A picture that browsers show.
+        #[default]
+        Svg => "svg",
+        /// A Mermaid `stateDiagram-v2`.
+        Mermaid => "mermaid",
+        /// Graphviz' language.
+        Dot => "dot",
+        /// Where states, lines and labels are.
+        Json => "json",
+    }
+}
+
 /// How a diagram is drawn, and of which version.
 pub(crate) struct DiagramParams {
-    format: DiagramFormat,
+    format: DiagramAnswer,
     version: Option<u32>,
 }
 
@@ -90,7 +107,7 @@ impl FromParams for DiagramParams {
     const KNOWN: &'static [&'static str] = &["format", "version"];
 
     fn read(params: &mut Params) -> Self {
-        let format = params.word("format", &DiagramFormat::ALL, DiagramFormat::word);
+        let format = params.word("format", &DiagramAnswer::ALL, DiagramAnswer::word);
         let version = params.whole("version", 1, u64::from(u32::MAX));
         Self {
             format: format.unwrap_or_default(),
@@ -106,12 +123,16 @@ pub(crate) async fn diagram(
     Query(DiagramParams { format, version }): Query<DiagramParams>,
 ) -> Answer {
     let machine = app.engine.read().compiled_machine(id, version).await?;
-    let text = app.apart(move || draw(&machine, format)).await?;
-    let media = match format {
-        DiagramFormat::Svg => "image/svg+xml",
-        DiagramFormat::Mermaid => "text/plain; charset=utf-8",
-        DiagramFormat::Dot => "text/vnd.graphviz; charset=utf-8",
+    let (format, media) = match format {
+        DiagramAnswer::Svg => (DiagramFormat::Svg, "image/svg+xml"),
+        DiagramAnswer::Mermaid => (DiagramFormat::Mermaid, "text/plain; charset=utf-8"),
+        DiagramAnswer::Dot => (DiagramFormat::Dot, "text/vnd.graphviz; charset=utf-8"),
+        DiagramAnswer::Json => {
+            let geometry = move || wire::Diagram::of(&machine, drawing(&machine));
+            return Ok(ok(&app.apart(geometry).await?));
+        }
     };
+    let text = app.apart(move || draw(&machine, format)).await?;
     let headers = [
         (header::CONTENT_TYPE, media),
         (header::CONTENT_SECURITY_POLICY, PICTURE_POLICY),

@@ -1,6 +1,7 @@
 //! Handlers, by resource: extract, call the engine, map.
 
 pub(crate) mod actions;
+pub(crate) mod agents;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod compare;
@@ -10,6 +11,7 @@ mod explain;
 pub(crate) mod hooks;
 pub(crate) mod jobs;
 pub(crate) mod limits;
+pub(crate) mod loads;
 pub(crate) mod lookup;
 pub(crate) mod machines;
 pub(crate) mod messages;
@@ -26,5 +28,6 @@ pub(crate) mod streams;
 pub(crate) mod switches;
 pub(crate) mod system;
 pub(crate) mod tokens;
+pub(crate) mod ui;
 pub(crate) mod workers;
 pub(crate) mod workflows;

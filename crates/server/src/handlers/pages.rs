@@ -16,9 +16,9 @@ pub(crate) const RESOURCE: &str = "pages";
 /// The routes, who may use each, and what each is.
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        at("/").get(Rule::Public, index).is(Operation::lenient(
+        at("/api").get(Rule::Public, index).is(Operation::lenient(
             RESOURCE,
-            "showIndex",
+            "showReference",
             "Describe the API as a web page",
         )
         .gives(Success::of(200, "The page.", "text/html; charset=utf-8", text()))),
@@ -46,7 +46,7 @@ fn openapi_operation() -> Operation {
 const PAGE_POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// `GET /`: the API as a page to read. Examples name the server as the request did.
+/// `GET /api`: the API as a page to read. Examples name the server as the request did.
 pub(crate) async fn index(headers: HeaderMap) -> Response {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let page = page::index(host.unwrap_or("localhost"));

@@ -3,6 +3,8 @@
 use axum::extract::State;
 use sprag_core::document::source::nearest;
 use sprag_core::time::Timestamp;
+use sprag_core::time::duration::Millis;
+use sprag_engine::lane::member::Whereabouts;
 use sprag_wire::{self as wire, SeriesMetric};
 
 use crate::access::rule::VIEWER;
@@ -50,7 +52,7 @@ impl FromParams for SeriesParams {
             metric => Ok(metric),
         });
         let day = MINUTE_MILLIS * u64::try_from(MINUTES_MAX).unwrap_or(u64::MAX);
-        let window = params.duration("window").map_or(WINDOW_MILLIS, |window| window.get());
+        let window = params.duration("window").map_or(WINDOW_MILLIS, Millis::get);
         if window > day {
             params.refuse("window", "is longer than a day; use `24h` or less");
         }
@@ -83,7 +85,7 @@ pub(crate) async fn show(State(app): State<App>, Query(params): Query<SeriesPara
     let since = app.engine.now().as_millis().saturating_sub_unsigned(window);
     Ok(ok(&wire::Series {
         unit: unit(&metric).to_owned(),
-        node: app.engine.whereabouts().map(|whereabouts| whereabouts.me()),
+        node: app.engine.whereabouts().map(Whereabouts::me),
         resolution: MINUTE_MILLIS,
         points: app.series.points(&metric, Timestamp::from_millis(since)),
         metric,

@@ -138,7 +138,10 @@ fn expires_at(fields: &mut Fields) -> Option<Timestamp> {
     let text = fields.text("expiresAt")?;
     let parsed = text.parse().ok();
     if parsed.is_none() {
-        fields.refuse("/expiresAt", "this is no time; write it as in `2027-01-31T00:00:00Z`");
+        fields.refuse(
+            "/expiresAt",
+            "this is not an instant; write it as in `2027-01-31T00:00:00Z`",
+        );
     }
     parsed
 }

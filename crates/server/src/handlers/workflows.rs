@@ -293,7 +293,7 @@ pub(crate) async fn approve(
     once: Once,
     Body(wire::ApproveRequest { digest, comment }): Body<wire::ApproveRequest>,
 ) -> Answer {
-    let caller = Box::new(Caller::clone(&once.asker.caller));
+    let caller = caller_of(&once);
     let request = Approve {
         id,
         digest,
@@ -311,7 +311,7 @@ pub(crate) async fn reject(
     once: Once,
     Body(wire::CommentRequest { comment }): Body<wire::CommentRequest>,
 ) -> Answer {
-    let caller = Box::new(Caller::clone(&once.asker.caller));
+    let caller = caller_of(&once);
     shown(&app, once.ask(Reject { id, comment, caller }).await).await
 }
 
@@ -323,7 +323,7 @@ pub(crate) async fn revoke(
     once: Once,
     Body(wire::CommentRequest { comment }): Body<wire::CommentRequest>,
 ) -> Answer {
-    let caller = Box::new(Caller::clone(&once.asker.caller));
+    let caller = caller_of(&once);
     shown(&app, once.ask(Revoke { id, comment, caller }).await).await
 }
 
@@ -335,7 +335,7 @@ pub(crate) async fn cancel(
     once: Once,
     Body(wire::ReasonRequest { reason }): Body<wire::ReasonRequest>,
 ) -> Answer {
-    let caller = Box::new(Caller::clone(&once.asker.caller));
+    let caller = caller_of(&once);
     shown(&app, once.ask(CancelWorkflow { id, reason, caller }).await).await
 }
 
@@ -349,6 +349,11 @@ pub(crate) async fn resume(
 ) -> Answer {
     let replied = once.engine.operations().resume_workflow(id, reason, &once.asker).await;
     shown(&app, replied).await
+}
+
+/// The caller, as decisions about a workflow take it.
+fn caller_of(once: &Once) -> Box<Caller> {
+    Box::new(Caller::clone(&once.asker.caller))
 }
 
 /// The workflow that a request was about, as it is now.

@@ -48,8 +48,10 @@ fn panicked(panic: &(dyn Any + Send), route: &str) -> Response {
     .into_response()
 }
 
-/// Answers are data: no browser guesses another type, no cache keeps them.
+/// Answers are data: no browser guesses another type, and no cache keeps them, unless the handler says so.
 fn harden(headers: &mut HeaderMap) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use sprag_agent::durable::Loads;
+
 use crate::access::auth::Auth;
 use crate::listen::{Tls, TlsError};
 use crate::nodes::NodeClient;
@@ -34,6 +36,8 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// The way to other nodes; none if there are no others.
     pub nodes: Option<NodeClient>,
+    /// What the runner of load tests shows of them.
+    pub loads: Loads,
 }
 
 impl Default for Options {
@@ -48,6 +52,7 @@ impl Default for Options {
             is_demo: false,
             tls: None,
             nodes: None,
+            loads: Loads::default(),
         }
     }
 }

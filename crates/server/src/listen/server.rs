@@ -169,6 +169,7 @@ impl Server {
             is_demo,
             tls: _,
             nodes,
+            loads,
         } = options;
         let Reserved {
             listener,
@@ -193,6 +194,7 @@ impl Server {
             oidc: oidc.clone(),
             asks_certificates,
             nodes,
+            loads,
         };
         let oidc = oidc.map(|oidc| (oidc, engine.clone()));
         let app = App::new(engine, settings, is_closing);

@@ -39,6 +39,7 @@ pub(crate) fn page(app: &App, census: Option<&Census>, gauges: Option<&Gauges>) 
     app.metrics.register(&mut registry);
     app.arrivals.register(&mut registry);
     streams(&mut registry, app);
+    loads(&mut registry, app);
     let help = "Whether the open work could be counted in the store";
     single(&mut registry, "store_readable", help, u64::from(census.is_some()));
     if let Some(census) = census {
@@ -97,6 +98,13 @@ fn streams(registry: &mut Registry, app: &App) {
     single(registry, "streams_open", help, count(app.streams.open()));
     let help = "How often a reader of a stream fell behind and had to read the state again";
     registry.register("streams_lagged", help, app.streams.lagged().clone());
+}
+
+fn loads(registry: &mut Registry, app: &App) {
+    let help = "Load tests that this node runs";
+    single(registry, "loads_running", help, count(app.loads.count()));
+    let help = "Agents that are registered for load tests";
+    single(registry, "load_agents", help, count(app.loads.directory().list().len()));
 }
 
 fn open_work(registry: &mut Registry, app: &App, census: &Census) {

@@ -173,8 +173,8 @@ mod tests {
         }
     }
 
-    fn values(ring: &Ring, metric: SeriesMetric) -> Vec<Option<f64>> {
-        let points = ring.points(&metric, Timestamp::from_millis(0));
+    fn values(ring: &Ring, metric: &SeriesMetric) -> Vec<Option<f64>> {
+        let points = ring.points(metric, Timestamp::from_millis(0));
         points.into_iter().map(|point| point.value).collect()
     }
 
@@ -187,12 +187,12 @@ mod tests {
         ring.add(at(65), totals(110.0, 58.0, 2.0, 12.0), None);
         ring.add(at(120), totals(117.0, 58.0, 4.0, 12.0), Some(5));
         assert_eq!(
-            values(&ring, SeriesMetric::Throughput),
+            values(&ring, &SeriesMetric::Throughput),
             [Some(10.0), Some(0.0), Some(7.0)]
         );
-        assert_eq!(values(&ring, SeriesMetric::SuccessShare), [Some(0.8), None, Some(0.0)]);
-        assert_eq!(values(&ring, SeriesMetric::QueueDelay), [Some(0.5), None, Some(0.0)]);
-        assert_eq!(values(&ring, SeriesMetric::DeadLetters), [Some(3.0), None, Some(5.0)]);
+        assert_eq!(values(&ring, &SeriesMetric::SuccessShare), [Some(0.8), None, Some(0.0)]);
+        assert_eq!(values(&ring, &SeriesMetric::QueueDelay), [Some(0.5), None, Some(0.0)]);
+        assert_eq!(values(&ring, &SeriesMetric::DeadLetters), [Some(3.0), None, Some(5.0)]);
         let since: Vec<Timestamp> = ring
             .points(&SeriesMetric::Throughput, at(60))
             .iter()

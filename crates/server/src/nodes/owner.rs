@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use axum::extract::{FromRequestParts as _, MatchedPath, RawPathParams};
 use axum::http::Method;
 use axum::http::request::Parts;
-use sprag_core::ids::{ExecutionId, Slot};
+use sprag_core::ids::{ActionId, ExecutionId, Slot};
 
 use crate::request::query::is_given;
 use crate::routes::table;
@@ -51,7 +51,12 @@ pub(crate) fn execution(params: &RouteParams<'_>) -> Option<Slot> {
     params.id("id").map(ExecutionId::slot)
 }
 
-/// The same where the request waits for it to close.
+/// The slot of the action that the path names.
+pub(crate) fn action(params: &RouteParams<'_>) -> Option<Slot> {
+    params.id("id").map(ActionId::slot)
+}
+
+/// The same as [`execution`] where the request waits for it to close.
 pub(crate) fn awaited_execution(params: &RouteParams<'_>) -> Option<Slot> {
     params.has_query("wait").then(|| execution(params)).flatten()
 }

@@ -169,11 +169,26 @@ async fn give_back(app: &App, advertise: &str, attempts: &[Value]) {
     }
 }
 
+/// Tells every other node, and waits for none of them. One that is not reached hears it the next time.
+pub(crate) fn tell_others(app: &App, path: &'static str, body: &Bytes) {
+    for advertise in others(app) {
+        let (app, body) = (app.clone(), body.clone());
+        tokio::spawn(async move {
+            if let Err(error) = send_bytes(&app, &advertise, path, body).await {
+                tracing::debug!(%error, advertise, path, "another node not told");
+            }
+        });
+    }
+}
+
 /// A request to another node, as a node.
 async fn send(app: &App, advertise: &str, path: &str, body: &Value) -> Result<Bytes, String> {
+    send_bytes(app, advertise, path, Bytes::from(body.to_string())).await
+}
+
+async fn send_bytes(app: &App, advertise: &str, path: &str, body: Bytes) -> Result<Bytes, String> {
     let token = app.engine.whereabouts().and_then(Whereabouts::view);
     let token = token.map(|view| view.token.clone()).unwrap_or_default();
-    let body = Bytes::from(body.to_string());
     let answer = app.forwarder.send(advertise, &token, (&parts(path)?, body)).await?;
     if answer.status() != StatusCode::OK {
         return Err(format!("it answered {}", answer.status()));

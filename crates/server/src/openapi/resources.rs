@@ -4,8 +4,8 @@
 
 use crate::handlers::workers::handlers as workers;
 use crate::handlers::{
-    actions, audit, dead_letters, executions, jobs, limits, machines, messages, operations, pages, runners, switches,
-    system, tokens, workflows,
+    actions, audit, dead_letters, executions, jobs, limits, loads, machines, messages, operations, pages, runners,
+    switches, system, tokens, workflows,
 };
 
 /// A group of routes.
@@ -175,6 +175,16 @@ pub(crate) const RESOURCES: &[Resource] = &[
                 JSON,
                 r#"{"operation": "log_message", "params": {"message": "hello"}, "reason": "trying it out"}"#,
             )),
+        },
+    },
+    Resource {
+        name: loads::RESOURCE,
+        about: "Load tests that the server runs on agents, with live figures, and the agents that registered.",
+        example: Example {
+            about: "The newest load tests.",
+            method: "GET",
+            path: "/v1/loads?limit=10",
+            body: None,
         },
     },
     Resource {

@@ -3,6 +3,8 @@
 sprag_engine::codes! {
     /// The stable names of what the server itself refuses.
     Code:
+    /// No further agent can register.
+    AgentsFull = "agents-full";
     /// The body did not arrive whole.
     BodyIncomplete = "body-incomplete";
     /// The body does not have the fields that the route takes.
@@ -33,6 +35,8 @@ sprag_engine::codes! {
     IssuerUnreachable = "issuer-unreachable";
     /// What a reader says it has seen last is not an event of the stream.
     LastEventIdInvalid = "last-event-id-invalid";
+    /// The load plan has errors.
+    LoadPlanInvalid = "load-plan-invalid";
     /// The body has a media type that the route does not take.
     MediaTypeUnsupported = "media-type-unsupported";
     /// The route has no such method.

@@ -85,8 +85,12 @@ impl HttpStatus for Code {
             Self::BodyTooLarge => 413,
             Self::MediaTypeUnsupported => 415,
             Self::HostRefused => 421,
-            Self::BodyInvalid | Self::HookUnmapped | Self::ServicesInvalid | Self::SimulationTooLarge => 422,
-            Self::RateLimited => 429,
+            Self::BodyInvalid
+            | Self::HookUnmapped
+            | Self::LoadPlanInvalid
+            | Self::ServicesInvalid
+            | Self::SimulationTooLarge => 422,
+            Self::AgentsFull | Self::RateLimited => 429,
             Self::InternalError => 500,
             Self::IssuerUnreachable | Self::NotReady | Self::SupervisorStopped | Self::TooManyStreams => 503,
         }

@@ -156,12 +156,11 @@ impl Hub {
     pub(crate) fn tell_theirs(&self, news: &Result<Hint, Missed>) {
         let listeners = self.listeners();
         for mailbox in listeners.of(Interest::Everything) {
-            let lags = match news {
-                Ok(hint) => mailbox.put(hint),
-                Err(Missed) => {
-                    mailbox.lag();
-                    true
-                }
+            let lags = if let Ok(hint) = news {
+                mailbox.put(hint)
+            } else {
+                mailbox.lag();
+                true
             };
             self.lagged.inc_by(u64::from(lags));
         }

@@ -1,4 +1,4 @@
-//! Live streams: Server-Sent Events that follow one execution, or hint at everything that changes.
+//! Live streams: Server-Sent Events that follow one execution or one load test, or hint at everything that changes.
 //!
 //! Three things always hold. Hints wake and the store decides: what a stream says it has read after the hint, so
 //! nothing is said that is not durable and no entry of a history is left out or said twice. A reader that does not read
@@ -9,6 +9,7 @@ mod execution;
 pub(crate) mod filter;
 mod hints;
 mod hub;
+mod load;
 mod log;
 mod relay;
 mod sse;
@@ -24,6 +25,7 @@ pub(crate) use self::execution::Following;
 use self::filter::Filter;
 pub(crate) use self::hints::Hinting;
 use self::hub::{Hub, Interest, Listener};
+pub(crate) use self::load::FollowingLoad;
 pub(crate) use self::log::{LogFollowing, LogStart};
 use crate::problem::{Code, Problem};
 

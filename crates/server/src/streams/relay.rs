@@ -105,7 +105,7 @@ fn pass_on(app: &App, line: &[u8]) {
 fn look_at_workers(app: &App, since: &mut Option<Cursor>) {
     let Some(workers) = app.workers.get() else { return };
     let Some(after) = since.take() else {
-        *since = Some(cursor_of(workers.store.changes(None, 1)));
+        *since = Some(cursor_of(&workers.store.changes(None, 1)));
         return;
     };
     let hub = app.streams.hub();
@@ -123,8 +123,8 @@ fn look_at_workers(app: &App, since: &mut Option<Cursor>) {
     }
 }
 
-fn cursor_of(page: Page) -> Cursor {
+fn cursor_of(page: &Page) -> Cursor {
     match page {
-        Page::Deltas { cursor, .. } | Page::Everything { cursor, .. } => cursor,
+        Page::Deltas { cursor, .. } | Page::Everything { cursor, .. } => *cursor,
     }
 }

@@ -12,7 +12,7 @@ use crate::Code;
 use crate::problem::HttpStatus as _;
 
 /// Codes that other tests reach, or nobody yet.
-const ELSEWHERE: [(&str, &str); 53] = [
+const ELSEWHERE: [(&str, &str); 55] = [
     ("approval-expired", "the engine's tests of operations"),
     ("approval-missing", "the engine's tests of operations"),
     ("operation-unknown", "operations"),
@@ -33,6 +33,8 @@ const ELSEWHERE: [(&str, &str); 53] = [
     ("idempotency-key-invalid", "once"),
     ("idempotency-key-reused", "once"),
     ("internal-error", "edges"),
+    ("agents-full", "loads"),
+    ("load-plan-invalid", "loads"),
     ("limits-full", "the engine's tests of limits"),
     ("jobs-full", "the engine's own tests, which hold a lane still"),
     ("not-ready", "edges"),

@@ -80,6 +80,13 @@ fn template(path: &str) -> Option<String> {
 
 #[track_caller]
 fn outside(reply: &Reply) {
+    if reply
+        .header("content-type")
+        .is_some_and(|media| media.starts_with("text/html"))
+    {
+        // A page of the web interface has no route of its own: the answer is that of `/`.
+        return answer("a page", &document()["paths"]["/"]["get"], reply);
+    }
     let problem = reply.json();
     let code = problem["code"].as_str().unwrap_or_default();
     assert!(OUTSIDE.contains(&code), "not in the document: {reply:?}");

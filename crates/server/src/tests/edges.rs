@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use serde_json::json;
+use sprag_agent::durable::Loads;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -144,6 +145,7 @@ async fn panicking(world: &World) -> std::net::SocketAddr {
         oidc: None,
         asks_certificates: false,
         nodes: None,
+        loads: Loads::default(),
     };
     let (_, closing) = watch::channel(false);
     let app = App::new(world.handle.clone(), settings, closing);

@@ -189,6 +189,8 @@ async fn every_family_without_rare_labels_is_there_before_any_work() {
         "sprag_lane_busy_seconds",
         "sprag_lane_lag_seconds",
         "sprag_lane_requests_waiting",
+        "sprag_load_agents",
+        "sprag_loads_running",
         "sprag_process_start_time_seconds",
         "sprag_store_bytes",
         "sprag_store_log_held_bytes",
@@ -354,7 +356,7 @@ async fn ids_and_made_up_words_never_become_labels() {
             value.parse().is_ok_and(|status: u16| (100..600).contains(&status))
                 || ["running", "paused", "failed", "completed", "cancelled"].contains(&value)
         }
-        "type" => ["noop", "fail", "hold", "log_message", "relay", "other", "held"].contains(&value),
+        "type" => ["noop", "fail", "hold", "load", "log_message", "relay", "other", "held"].contains(&value),
         "outcome" => [
             "succeeded",
             "dead",

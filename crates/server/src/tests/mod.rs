@@ -19,6 +19,7 @@ mod hooks;
 mod hostile;
 mod jobs;
 mod lists;
+mod loads;
 mod lookup;
 mod metrics;
 mod migration;

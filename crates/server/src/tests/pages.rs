@@ -18,7 +18,7 @@ async fn the_document_is_served_and_takes_no_parameters() {
 #[tokio::test]
 async fn the_page_and_its_style_are_served_and_nothing_in_them_runs() {
     let world = World::start().await;
-    let page = world.get("/").await;
+    let page = world.get("/api").await;
     assert_eq!(page.status, 200, "{}", page.head);
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.starts_with("default-src 'none'; style-src 'self';"), "{policy}");
@@ -34,9 +34,24 @@ async fn the_page_and_its_style_are_served_and_nothing_in_them_runs() {
 }
 
 #[tokio::test]
+async fn browsers_get_the_interface_wherever_the_api_has_no_route() {
+    let world = World::start().await;
+    let browser = [("Accept", "text/html,*/*;q=0.8")];
+    let root = world.get("/").await;
+    assert_eq!(root.header("cache-control"), Some("no-store"));
+    let page = exchange(world.address, &request("GET", "/executions/exe_1", &browser, b"")).await;
+    assert_eq!((page.status, &page.body), (200, &root.body));
+    let program = exchange(world.address, &request("GET", "/executions/exe_1", &[], b"")).await;
+    program.problem("route-unknown");
+    let api = exchange(world.address, &request("GET", "/v1/nothing", &browser, b"")).await;
+    api.problem("route-unknown");
+    world.get("/assets/gone-1.js").await.problem("route-unknown");
+}
+
+#[tokio::test]
 async fn pages_are_guarded_like_everything_else() {
     let world = World::start().await;
-    let get = |headers: &[(&str, &str)]| request("GET", "/", headers, b"");
+    let get = |headers: &[(&str, &str)]| request("GET", "/executions", headers, b"");
     let foreign = exchange(world.address, &get(&[("Host", "evil.example")])).await;
     foreign.problem("host-refused");
     let page = exchange(world.address, &get(&[("Origin", "http://evil.example")])).await;

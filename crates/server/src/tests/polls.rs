@@ -6,6 +6,7 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::routing::post;
 use serde_json::{Value, json};
+use sprag_agent::durable::Loads;
 use sprag_engine::leases::{Poll, Wants};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
@@ -82,5 +83,6 @@ fn settings() -> Settings {
         oidc: None,
         asks_certificates: false,
         nodes: Some(NodeClient::new(&Trust::default(), PlainText::Refused).unwrap()),
+        loads: Loads::default(),
     }
 }

@@ -271,6 +271,24 @@ impl Walk {
         assert_eq!(released["status"], "released");
     }
 
+    /// A switch holds the load, so that its state does not change between two answers.
+    async fn loads(&mut self) {
+        let agent = json!({"name": "walk", "address": "127.0.0.1:9"});
+        self.freely("/v1/agents", "", agent).await;
+        let scope = json!({"scope": "type:load", "reason": "a walk"});
+        let switch = self.world.post("/v1/kill-switches", &scope).await.expect(201);
+        let load = |users| {
+            let http = json!({"url": "http://127.0.0.1:9/"});
+            let plan = json!({"name": "walk", "workload": "http", "http": http, "concurrency": users});
+            json!({"plan": plan, "agents": ["walk"]})
+        };
+        let started = self.once_with("/v1/loads", "", (load(1), load(2))).await;
+        let id = started["id"].as_str().unwrap();
+        self.once("/v1/loads/{id}/abort", id, json!({})).await;
+        let release = format!("/v1/kill-switches/{}/release", switch["id"].as_str().unwrap());
+        self.world.command(&release).await.expect(200);
+    }
+
     async fn operations(&mut self) {
         let operation = |name: &str, risk: &str, kind: &str| {
             let policy = json!({"maxAttempts": 1});
@@ -385,6 +403,7 @@ async fn every_post_of_the_table_acts_once_under_its_key_or_changes_nothing() {
     walk.runners().await;
     walk.jobs().await;
     walk.operations().await;
+    walk.loads().await;
     walk.switches().await;
     walk.tokens().await;
     walk.backup().await;

@@ -188,6 +188,18 @@ async fn a_machine_is_drawn_in_every_format() {
                 .contains("default-src 'none'")
         );
     }
+    let geometry = world.get("/v1/machines/order/diagram?format=json").await.expect(200);
+    assert_eq!(geometry["machine"], "order");
+    let states = geometry["states"].as_array().unwrap();
+    assert!(states.iter().any(|state| state["id"] == "new" && state["parent"] == 0));
+    for line in geometry["lines"].as_array().unwrap() {
+        assert!(line["points"].as_array().unwrap().len() >= 2 && line["event"].is_string());
+    }
+    let before = world
+        .get("/v1/machines/order/diagram?format=json&version=1")
+        .await
+        .expect(200);
+    assert!(before["states"].to_string().contains("open") && !before["states"].to_string().contains("\"new\""));
     world
         .get("/v1/machines/order/diagram?format=png")
         .await

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sprag_agent::durable::{self, LoadRunner};
 use sprag_core::action::{Attempt, BoxFuture, ConfigProblem, Outcome, Runner};
 use sprag_core::clock::System;
 use sprag_core::integrity::audit::VerbSet;
 use sprag_core::operation::approval::Policy;
 use sprag_core::time::Timestamp;
 use sprag_engine::{Builder, Engine, Handle, Limits, Requirements, SecretSource};
+use sprag_runners::http::outbound;
 use sprag_runners::tools::{Fail, LogMessage, Noop};
 use sprag_store::LaneStore;
 use sprag_store::sqlite;
@@ -153,6 +155,17 @@ pub(super) fn engine(store: Box<dyn LaneStore>, readers: Arc<dyn Readers>) -> Bu
     .runner(Arc::new(Relay))
 }
 
+/// The runner of load tests, whose agents may be on this machine.
+fn load_runner(options: &Options) -> Arc<dyn Runner> {
+    let outbound = outbound::Options {
+        allow: vec!["127.0.0.0/8".to_owned()],
+    };
+    let clock = Arc::new(System::start(Timestamp::default()));
+    let agents = durable::Options::default();
+    let runner = LoadRunner::new(options.loads.clone(), agents, &outbound, Arc::default(), clock);
+    Arc::new(runner.unwrap())
+}
+
 /// What differs from one world to another.
 pub(super) struct Plan {
     pub(super) limits: Limits,
@@ -214,7 +227,7 @@ impl World {
             options,
             reasons,
         } = plan;
-        let engine = engine.options(sprag_engine::Options {
+        let engine = engine.runner(load_runner(&options)).options(sprag_engine::Options {
             limits,
             approval,
             reasons,

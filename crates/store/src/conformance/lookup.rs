@@ -245,7 +245,8 @@ fn actions_of_a_slot_are_found_among_the_newest(subject: &dyn Subject) -> Result
     let mut store = Opened::new(subject)?;
     let executions = [execution(1), execution(2)];
     let actions: Vec<Action> = (0..20)
-        .map(|number| action(&executions[number as usize % 2], 100 + number))
+        .zip(executions.iter().cycle())
+        .map(|(number, execution)| action(execution, 100 + number))
         .collect();
     let mut mutations = inserts(&executions.iter().collect::<Vec<_>>());
     mutations.extend(actions.iter().cloned().map(Mutation::InsertAction));

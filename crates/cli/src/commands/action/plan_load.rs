@@ -7,6 +7,7 @@ use sprag_core::machine::testing::{LoadTestPlan, PlanOptions, plan_load, plan_sc
 use sprag_core::time::duration::Millis;
 
 use crate::commands::testing::{Ready, Unusable, read};
+use crate::config::ConfigFile;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, plain};
 
@@ -19,8 +20,10 @@ Exits with 2 if the file or an option is not valid.
 Examples:
   sprag action plan-load charge.yaml --concurrency 50 --duration 5m";
 
+const CONFIG_HELP: &str = "Configuration file\n[default: SPRAG_CONFIG, FILE's own, or sprag.toml]";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, mut_arg("config", |arg| arg.help(CONFIG_HELP)))]
 pub(crate) struct Arguments {
     /// An action definition, or an action test file; YAML or JSON
     #[arg(value_name = "FILE", required_unless_present = "schema")]
@@ -40,15 +43,8 @@ pub(crate) struct Arguments {
     /// Print the JSON Schema of a plan
     #[arg(long, conflicts_with = "file")]
     schema: bool,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG, FILE's own, or sprag.toml]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
 }
 
 /// Makes the plan and prints it.
@@ -58,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     };
     let unusable = |unusable: Unusable| unusable.failure("action-invalid");
-    let tests = read(file, arguments.config.as_deref()).map_err(unusable)?;
+    let tests = read(file, arguments.config.path()).map_err(unusable)?;
     let definition = tests.iter().find_map(|test| match test {
         Ready::Action(_, definition) => Some(definition),
         Ready::Scenario(..) => None,

@@ -1,24 +1,18 @@
 //! `sprag load run`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
 use sprag_agent::controller::{self, ClientTls, Connect, Ending, Error, Finished, NotReady, Options, RunResult, Stop};
-use sprag_agent::plan::{Plan, load_with, with_target};
 use sprag_core::clock::System;
-use sprag_core::document::Severity;
-use sprag_core::document::source::{Document, Format};
-use sprag_core::machine::testing::TestSubject;
-use sprag_core::machine::{LoadOptions, load_document};
 use sprag_core::time::Timestamp;
 use sprag_core::time::duration::Millis;
 use tokio::sync::mpsc;
 
+use super::plan;
 use super::show::{self, Screen};
 use crate::commands::agent::token;
-use crate::commands::machine::findings;
-use crate::commands::testing::parsed;
 use crate::commands::up::Signals;
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -76,7 +70,8 @@ pub(crate) struct Arguments {
 
 /// Runs the plan, and shows what came of it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let (plan, text) = read(arguments)?;
+    let (plan, document) = plan::read(&arguments.plan, arguments.target.as_deref())?;
+    let text = document.to_string();
     let options = options(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let finished = runtime.block_on(async {
@@ -108,46 +103,6 @@ fn report(result: &RunResult, output: Output) -> anyhow::Result<()> {
     match output {
         Output::Text => output::data(&show::result(result)),
         Output::Json => output::json(&json!(result)),
-    }
-}
-
-/// The plan, and its text as agents get it.
-fn read(arguments: &Arguments) -> Result<(Plan, String), Failure> {
-    let path = &arguments.plan;
-    let text = input::text(path)?;
-    let files = |name: &str| definition(&path.parent().unwrap_or(Path::new("")).join(name));
-    let mut loaded = load_with(&text, input::format(path, &text), &files);
-    if let (Some(target), Some(document)) = (&arguments.target, &loaded.document) {
-        let document = with_target(document.clone(), target);
-        loaded = load_with(&document.to_string(), Format::Json, &files);
-    }
-    let (Some(plan), Some(document)) = (loaded.plan, loaded.document) else {
-        let errors = loaded
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error);
-        let lines: Vec<String> = errors.map(|finding| findings::text(path, finding)).collect();
-        let detail = format!("`{}` has {}", path.display(), findings::counted(lines.len(), "error"));
-        let failure = Failure::invalid(detail).code("load-plan-invalid");
-        return Err(lines
-            .iter()
-            .fold(failure, |failure, line| failure.note(line.trim_end())));
-    };
-    Ok((plan, document.to_string()))
-}
-
-/// The definition or the machine in a file, with the mail templates beside it.
-fn definition(path: &Path) -> Result<Document, String> {
-    let document = parsed(path).map_err(|failure| failure.to_string())?;
-    let is_machine = document.value.get("states").is_some();
-    let found = if is_machine {
-        load_document(&document, &LoadOptions::default()).findings
-    } else {
-        TestSubject::alone(&document, "", None).err().unwrap_or_default()
-    };
-    match found.iter().find(|finding| finding.severity == Severity::Error) {
-        Some(finding) => Err(findings::text(path, finding).trim_end().to_owned()),
-        None => Ok(document),
     }
 }
 
@@ -212,5 +167,7 @@ fn exit_of(ending: Ending) -> Exit {
         Ending::Threshold => Exit::ThresholdBroken,
         Ending::Stopped(Stop::Interrupted) => Exit::Interrupted,
         Ending::Stopped(Stop::Terminated) => Exit::Terminated,
+        // Only a server stops a run like this.
+        Ending::Stopped(Stop::Cancelled | Stop::OutOfTime) => Exit::Failed,
     }
 }

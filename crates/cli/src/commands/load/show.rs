@@ -1,6 +1,7 @@
 //! Runs of load plans as a terminal shows them.
 
 use sprag_agent::controller::{Live, Percentiles, Progress, RunResult};
+use sprag_wire::{LiveLoad, Load};
 
 use crate::output::{self, Table};
 
@@ -115,7 +116,7 @@ fn percentiles(of: &Percentiles) -> String {
 pub(super) fn result(result: &RunResult) -> String {
     let mut table = Table::bare();
     let total = &result.total;
-    table.pair("status", format!("{:?}", result.status).to_uppercase());
+    table.pair("status", result.status.to_string());
     if let Some(reason) = &result.reason {
         table.pair("reason", reason);
     }
@@ -168,11 +169,89 @@ pub(super) fn comparison(results: &[RunResult]) -> String {
         let latency = &total.latency;
         let numbers = [latency.p50, latency.p95, latency.p99, latency.max].map(|number| format!("{number:.1}"));
         let [p50, p95, p99, max] = numbers;
-        let status = format!("{:?}", result.status).to_uppercase();
+        let status = result.status.to_string();
         let (ops, errors) = (total.ops.to_string(), total.errors.to_string());
         let rate = format!("{:.1}/s", total.throughput);
         let name = format!("{} {}", number + 1, result.name);
         table.row([name, status, ops, errors, rate, p50, p95, p99, max]);
     }
     table.text()
+}
+
+/// Load tests of a server.
+pub(super) fn loads(loads: &[Load]) -> String {
+    let mut table = Table::new(&["ID", "NAME", "STATUS", "RESULT", "OPS", "RATE", "CREATED"]);
+    for load in loads {
+        let name = load.name.clone().unwrap_or_default();
+        let result = load.result.as_ref().map(|result| result.status.to_string());
+        let (ops, rate) = figures_of(load);
+        let created = output::instant(load.created_at);
+        let status = load.status.to_string();
+        table.row([
+            load.id.to_string(),
+            name,
+            status,
+            result.unwrap_or_default(),
+            ops,
+            rate,
+            created,
+        ]);
+    }
+    table.text()
+}
+
+fn figures_of(load: &Load) -> (String, String) {
+    match (&load.result, &load.live) {
+        (Some(result), _) => (
+            result.total.ops.to_string(),
+            format!("{:.1}/s", result.total.throughput),
+        ),
+        (None, Some(live)) => (live.ops.to_string(), format!("{:.1}/s", live.rate)),
+        (None, None) => (String::new(), String::new()),
+    }
+}
+
+/// A load test of a server, with its figures or its result.
+pub(super) fn load(load: &Load) -> String {
+    let mut table = Table::bare();
+    table.pair("id", load.id.to_string());
+    table.pair("load", load.name.as_deref().unwrap_or_default());
+    table.pair("action", load.status.word());
+    if load.cancel_requested && load.result.is_none() {
+        table.pair("abort", "requested");
+    }
+    table.pair("execution", load.execution_id.to_string());
+    if !load.agents.is_empty() {
+        table.pair("agents", load.agents.join(", "));
+    }
+    if let Some(error) = &load.last_error {
+        table.pair("error", format!("{}: {}", error.kind, error.message));
+    }
+    let figures = match (&load.result, &load.live) {
+        (Some(finished), _) => result(finished),
+        (None, Some(figures)) => format!("{}\n", live(figures)),
+        (None, None) => String::new(),
+    };
+    format!("{}{figures}", table.text())
+}
+
+/// The figures of a running load test, in one line.
+pub(super) fn live(live: &LiveLoad) -> String {
+    format!(
+        "{} s of {} s, {} ops, {:.1}/s, {} errors, p50 {:.1}  p95 {:.1}  p99 {:.1} ms",
+        (live.elapsed / 1_000).min(live.duration / 1_000),
+        live.duration / 1_000,
+        live.ops,
+        live.rate,
+        live.errors,
+        live.total.latency.p50,
+        live.total.latency.p95,
+        live.total.latency.p99
+    )
+}
+
+/// How a load test stands, in one line.
+pub(super) fn stands(load: &Load) -> String {
+    let name = load.name.as_deref().unwrap_or_default();
+    format!("load {name} {} is {}", load.id, load.status)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sprag_agent::durable::Loads;
 use sprag_core::action::{ConfigProblem, SecretRules};
 use sprag_core::clock::Manual;
 use sprag_core::document::{Finding, Severity};
@@ -13,11 +14,15 @@ use sprag_runners::secrets::Secrets;
 
 use super::findings::{self, counted, is_error};
 use super::local;
-use crate::config::{Environment, Given, Settings};
+use crate::commands::registry;
+use crate::config::ConfigFile;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, plain};
 
+const CONFIG_HELP: &str = "Configuration of the server. If you set it, a provider\nthat it does not define is an error, not a warning\n[default: SPRAG_CONFIG, or sprag.toml if present]";
+
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("config", |arg| arg.help(CONFIG_HELP)))]
 pub(crate) struct Arguments {
     /// Machine files, YAML or JSON; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -25,29 +30,19 @@ pub(crate) struct Arguments {
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration of the server. If you set it, a provider\nthat it does not define is an error, not a warning\n[default: SPRAG_CONFIG, or sprag.toml if present]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
 }
 
 /// Shows all findings of all files.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let given = Given {
-        config: arguments.config.as_deref(),
-        ..Given::default()
-    };
-    let settings = Settings::load(&given, &Environment::process())?;
+    let settings = arguments.config.load()?;
     // Nothing runs here, so nothing asks for the time or for a secret.
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
-    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
+    let options = (&settings.runners, &settings.agents);
+    let registry = registry(options, Loads::default(), Arc::new(Manual::default()), secrets)?;
     // A configuration that was named is the server's.
-    let check: Box<dyn ConfigCheck> = match arguments.config {
+    let check: Box<dyn ConfigCheck> = match arguments.config.path() {
         Some(_) => Box::new(registry.clone()),
         None => Box::new(Elsewhere(registry.clone())),
     };

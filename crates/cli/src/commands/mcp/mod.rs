@@ -12,7 +12,6 @@ mod tools;
 mod workflow;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rmcp::ServiceExt as _;
@@ -20,7 +19,7 @@ use rmcp::ServiceExt as _;
 use self::agent::Agent;
 use self::handler::Handler;
 use crate::client::Remote;
-use crate::config::{Environment, Given, Settings};
+use crate::config::ConfigFile;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
@@ -42,26 +41,15 @@ pub(crate) struct Arguments {
     /// Listen for MCP clients over HTTP, instead of stdio
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
     #[command(flatten)]
     remote: Remote,
 }
 
 /// Serves agents until their client goes away, or until a signal.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit> {
-    let given = Given {
-        config: arguments.config.as_deref(),
-        ..Given::default()
-    };
-    let settings = Settings::load(&given, &Environment::process())?;
+    let settings = arguments.config.load()?;
     let client = arguments.remote.client()?;
     let hosts = Arc::new(settings.engine.check_hosts.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -10,7 +10,7 @@ use sprag_runners::secrets::Secrets;
 
 use super::alarms::Alarms;
 use crate::commands::up::{self, Parts};
-use crate::config::{CompiledAlert, Environment, Given, Settings, StoreAddress, compile_alerts};
+use crate::config::{CompiledAlert, Settings, StoreAddress, compile_alerts};
 use crate::failure::Failure;
 
 /// What an engine for alerts needs.
@@ -22,11 +22,7 @@ pub(super) struct Delivery {
 impl Delivery {
     /// Reads the configuration; none where no alert is about services.
     pub(super) fn prepare(config: Option<&Path>, state: &Path) -> anyhow::Result<Option<Self>> {
-        let given = Given {
-            config,
-            ..Given::default()
-        };
-        let settings = Settings::load(&given, &Environment::process())?;
+        let settings = Settings::of_file(config)?;
         if settings.alerts.iter().all(|entry| !entry.is_about_services()) {
             return Ok(None);
         }

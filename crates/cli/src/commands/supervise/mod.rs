@@ -25,6 +25,7 @@ pub(super) use self::hangup::hangups;
 use self::services::Stopped;
 pub(super) use self::services::{Running, STATE, ServicesSource};
 use crate::commands::up::{Signals, not_listening};
+use crate::config::ConfigFile;
 use crate::failure::{Exit, Failure};
 use crate::logging::Logs;
 use crate::output::{self, Output};
@@ -53,8 +54,10 @@ const RUNTIME_END: Duration = Duration::from_millis(500);
 /// How long alerts that are being delivered have to end; what is left is delivered by the next start.
 const DELIVER: Duration = Duration::from_secs(2);
 
+const CONFIG_HELP: &str = "Configuration file with [[alerts]]\n[default: SPRAG_CONFIG, or sprag.toml if present]";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES, mut_arg("config", |arg| arg.help(CONFIG_HELP)))]
 pub(crate) struct Arguments {
     /// The services file, YAML or JSON
     #[arg(value_name = "FILE")]
@@ -68,15 +71,8 @@ pub(crate) struct Arguments {
     /// Address of the API
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7401")]
     listen: SocketAddr,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration file with [[alerts]]\n[default: SPRAG_CONFIG, or sprag.toml if present]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
 }
 
 impl Arguments {
@@ -100,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     if arguments.check {
         return check::show(&source, output);
     }
-    let delivery = Delivery::prepare(arguments.config.as_deref(), &arguments.state)?;
+    let delivery = Delivery::prepare(arguments.config.path(), &arguments.state)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS_MAX)

@@ -17,6 +17,7 @@ use self::action::World;
 pub(super) use self::read::{Ready, Unusable, parsed, read};
 use self::report::Report;
 use crate::commands::machine::findings::{self, counted};
+use crate::config::ConfigFile;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 
@@ -34,8 +35,10 @@ Examples:
   sprag action test charge.yaml
   sprag action test charge.yaml --sandbox staging";
 
+const CONFIG_HELP: &str = "Configuration file, without --sandbox\n[default: SPRAG_CONFIG, FILE's own, or sprag.toml]";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, mut_arg("config", |arg| arg.help(CONFIG_HELP)))]
 pub(super) struct Arguments {
     /// Test files or action definitions, YAML or JSON
     #[arg(required = true, value_name = "FILE")]
@@ -43,15 +46,8 @@ pub(super) struct Arguments {
     /// Send real requests, with `sprag.NAME.toml`
     #[arg(long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration file, without --sandbox\n[default: SPRAG_CONFIG, FILE's own, or sprag.toml]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
 }
 
 /// Runs all tests of all files. Files are read and checked before anything runs. `code` is what a file that cannot be used
@@ -60,7 +56,7 @@ pub(super) fn run(arguments: &Arguments, code: &'static str, output: Output) -> 
     let Arguments { files, sandbox, config } = arguments;
     let (world, config) = match sandbox {
         Some(name) => (World::Sandbox, Some(configuration_of(name)?)),
-        None => (World::Scripted, config.clone()),
+        None => (World::Scripted, config.path().map(Path::to_path_buf)),
     };
     let mut all = Vec::new();
     for path in files {

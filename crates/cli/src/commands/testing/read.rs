@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sprag_agent::durable::Loads;
 use sprag_core::clock::Manual;
 use sprag_core::document::Finding;
 use sprag_core::document::source::{self, Document, Limits};
 use sprag_core::machine::Machine;
 use sprag_core::machine::testing::{Case, Reach, Scenario, Target, Test, TestFile, TestSubject};
-use sprag_runners::{Registry, reach};
+use sprag_runners::reach;
 
 use crate::commands::machine::findings::{self, counted};
 use crate::commands::machine::{local, templates};
-use crate::config::{Environment, Given, Settings};
+use crate::commands::registry;
+use crate::config::Settings;
 use crate::failure::Failure;
 use crate::input;
 
@@ -133,11 +135,7 @@ impl Loader<'_> {
         if let Some(settings) = &self.settings {
             return Ok(Arc::clone(settings));
         }
-        let given = Given {
-            config: self.config.as_deref(),
-            ..Given::default()
-        };
-        let settings = Arc::new(Settings::load(&given, &Environment::process())?);
+        let settings = Arc::new(Settings::of_file(self.config.as_deref())?);
         Ok(Arc::clone(self.settings.insert(settings)))
     }
 
@@ -167,7 +165,8 @@ impl Loader<'_> {
         let settings = self.settings()?;
         let subject = subject.map_err(|found| Unusable::Findings(at.clone(), found))?;
         let clock = Arc::new(Manual::default());
-        let known = Registry::standard(&settings.runners, clock, Arc::default())?;
+        let options = (&settings.runners, &settings.agents);
+        let known = registry(options, Loads::default(), clock, Arc::default())?;
         usable(&at, subject.check(&known))?;
         let kind = subject.definition().map_or("", |definition| definition.kind.as_str());
         let definition = Arc::new(Definition {

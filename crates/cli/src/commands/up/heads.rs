@@ -26,10 +26,10 @@ use crate::config::{HeadsEntry, Invalid};
 const PRINCIPAL: &str = "audit";
 /// The most heads of one action: all of them would not fit into the variables of an execution.
 const HEADS_MAX: usize = 500;
-/// What failed is tried again after this time, or earlier if heads are exported more often.
+/// A failed export is tried again after this time, or earlier if heads are exported more often.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// Where heads go, and how far that is.
+/// Where heads go, and which have gone there.
 #[derive(Debug)]
 pub(super) struct Export {
     every: Duration,
@@ -42,12 +42,12 @@ pub(super) struct Export {
 struct Sender {
     alert: Alert,
     sent: Vec<Head>,
-    /// The executions that send them. The next heads wait for these, so a receiver that is away does not gather a queue.
+    /// The executions that send them. The next heads wait for these, so an unreachable receiver does not build up a queue.
     underway: Vec<ExecutionId>,
 }
 
 impl Export {
-    /// As configured; or everything that is wrong with the action.
+    /// The export as it is configured, or everything wrong with its action.
     pub(super) fn compile(configured: &HeadsEntry, runners: &dyn ConfigCheck) -> Result<Self, Invalid> {
         let alert = configured.compile(runners)?;
         Ok(Self {

@@ -23,9 +23,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_agent::durable::Loads;
 use sprag_core::clock::{Clock, Manual, System};
 use sprag_engine::{Engine, Handle};
-use sprag_runners::Registry;
 use sprag_runners::secrets::Secrets;
 use sprag_server::{Access, Counted, Error as ServerError, NodeClient, Reserved, Server};
 use tokio::sync::oneshot;
@@ -36,8 +36,9 @@ pub(super) use self::engine::{Asked, Parts, start as start_engine};
 use self::heads::Export;
 pub(in crate::commands) use self::signals::Signals;
 pub(super) use self::store::open as open_store;
+use crate::commands::registry;
 use crate::commands::supervise::{self, Alarms, ServicesSource};
-use crate::config::{Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
+use crate::config::{ConfigFile, Environment, Given, Settings, compile_alerts, warn_about_config, warn_about_store};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 use crate::privacy;
@@ -71,15 +72,8 @@ pub(crate) struct Arguments {
     /// Write the first admin token to this file,{n}not to the terminal
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
-    /// The configuration file.
-    #[arg(
-        long,
-        env = "SPRAG_CONFIG",
-        hide_env = true,
-        value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG or ./sprag.toml]"
-    )]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
     /// Check the configuration and exit
     #[arg(long)]
     check: bool,
@@ -119,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         _ => None,
     };
     let given = Given {
-        config: config.as_deref(),
+        config: config.path(),
         store: passing
             .as_ref()
             .map(|passing| passing.url.as_str())
@@ -130,6 +124,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
     };
     let mut settings = Settings::load(&given, &environment)?;
     settings.runners.exec.check_user()?;
+    settings.agents.readable().map_err(|error| {
+        let remedy = error.remedy();
+        Failure::invalid(format!("`[agents]`: {error}")).note(remedy)
+    })?;
     let services = services.as_deref().map(|file| supervise::load(file, services_state));
     let services = services.transpose()?;
     if *check {
@@ -139,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<Exit>
         settings.runners.outbound.allow.push(demo::OUTBOUND.to_owned());
         settings.engine.approval.self_approval = true;
     }
-    warn_about_config(config.as_deref());
+    warn_about_config(config.path());
     let purpose = if *demo { Purpose::Demo } else { Purpose::Work };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -168,7 +166,8 @@ fn judge(settings: &Settings) -> anyhow::Result<Exit> {
     Access::check(settings.listen, &settings.auth, settings.tls.as_ref()).map_err(not_listening)?;
     NodeClient::new(&settings.nodes, settings.auth.plain_text).map_err(not_listening)?;
     let secrets = Arc::new(Secrets::judging(&settings.secrets)?);
-    let registry = Registry::standard(&settings.runners, Arc::new(Manual::default()), secrets)?;
+    let options = (&settings.runners, &settings.agents);
+    let registry = registry(options, Loads::default(), Arc::new(Manual::default()), secrets)?;
     compile_alerts(&settings.alerts, &registry)?;
     settings
         .heads
@@ -249,14 +248,13 @@ async fn serve(
 ) -> anyhow::Result<Exit> {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let (advertise, hosts) = addressed(&settings, scheme, reserved.address());
-    let client = store.nodes.as_ref();
-    let client = client.map(|_| NodeClient::new(&settings.nodes, settings.auth.plain_text));
-    let client = client.transpose().map_err(not_listening)?;
+    let client = way_to_nodes(&settings, &store)?;
     let http = served(&settings, purposed.purpose, hosts, client.clone());
     let Settings {
         store: address,
         auth,
         runners,
+        agents,
         secrets,
         engine: mut options,
         alerts,
@@ -270,7 +268,7 @@ async fn serve(
     let clock = Arc::clone(&store.clock);
     let time: Arc<dyn Clock> = clock.clone();
     let secrets = Arc::new(Secrets::from_options(&secrets, &time)?);
-    let registry = Registry::standard(&runners, time, Arc::clone(&secrets))?;
+    let registry = registry((&runners, &agents), http.loads.clone(), time, Arc::clone(&secrets))?;
     let alerts = compile_alerts(&alerts, &registry)?;
     options.alerts = alerts.iter().map(|compiled| compiled.alert.clone()).collect();
     let compiled = |entry| Export::compile(entry, &registry);
@@ -310,6 +308,13 @@ async fn serve(
     let end = running.end().await;
     demo.iter().for_each(Demo::stop);
     running.drain(end, stop).await
+}
+
+/// The way to other nodes, where several share the store.
+fn way_to_nodes(settings: &Settings, store: &store::Opened) -> anyhow::Result<Option<NodeClient>> {
+    let client = store.nodes.as_ref();
+    let client = client.map(|_| NodeClient::new(&settings.nodes, settings.auth.plain_text));
+    client.transpose().map_err(not_listening)
 }
 
 /// Begins what there is to watch, if that is what the server is there for.
@@ -360,6 +365,7 @@ fn served(
         tls: settings.tls.clone(),
         nodes,
         is_demo: purpose == Purpose::Demo,
+        loads: Loads::default(),
     }
 }
 

@@ -1,12 +1,17 @@
-//! Pictures of machines: as SVG, and as text for Mermaid and Graphviz.
+//! Drawings of machines: as geometry, as an SVG picture of it, and as text for Mermaid and Graphviz.
 //!
 //! The same machine always gives the same text, whatever its names hold: every name is escaped for its format.
 
 mod dot;
+mod drawing;
+mod layout;
+mod measure;
 mod mermaid;
 mod svg;
 #[cfg(test)]
 mod tests;
+
+pub use drawing::{Area, Drawing, DrawnLabel, DrawnLine, DrawnState, Note, NoteKind, Point, StateShape, TextSizes};
 
 use std::str::FromStr;
 
@@ -47,10 +52,15 @@ impl FromStr for DiagramFormat {
     }
 }
 
+/// Lays a machine out.
+pub fn drawing(machine: &Machine) -> Drawing {
+    layout::draw(machine)
+}
+
 /// Draws a machine.
 pub fn diagram(machine: &Machine, format: DiagramFormat) -> String {
     match format {
-        DiagramFormat::Svg => svg::draw(machine),
+        DiagramFormat::Svg => svg::write(&drawing(machine), &machine.id),
         DiagramFormat::Mermaid => mermaid::write(machine),
         DiagramFormat::Dot => dot::write(machine),
     }

@@ -1,4 +1,7 @@
-//! The three formats, by what must be in them.
+//! The three formats, by what must be in them; what holds for every drawing is in `properties`.
+
+mod machines;
+mod properties;
 
 use super::*;
 use crate::document::source::Format;
@@ -65,13 +68,23 @@ fn svg_is_escaped_and_shows_regions_ends_and_beginnings() {
     assert!(text.starts_with("<svg xmlns=") && text.ends_with("</svg>\n"));
     assert!(text.contains(">A:&quot;&lt;b&gt;&amp;</text>"));
     assert!(text.contains(">GO [event.payload.n &lt; 3]</text>"));
-    assert_eq!(text.matches("class=\"b c r\"").count(), 2, "both regions are dashed");
+    assert!(!text.contains("<b>"));
+    assert_eq!(
+        text.matches("class=\"s\"").count(),
+        1,
+        "a line separates the two regions"
+    );
     assert_eq!(
         text.matches("class=\"b i\"").count(),
         3,
         "every final state has a second border"
     );
     assert_eq!(text.matches("<circle").count(), 3, "one dot for every beginning");
+    assert_eq!(
+        text.matches("class=\"e f\"").count(),
+        1,
+        "a history state leads to its default"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::keys::{ACTION, LIMIT, RATE, RETRY, SCHEDULE};
 use super::loader::Loader;
 use super::notes::Site;
-use crate::action::definition::{PRIORITY_DEFAULT, RISK_DEFAULT, TIMEOUT_DEFAULT};
+use crate::action::definition::{LOAD, LOAD_TIMEOUT_DEFAULT, PRIORITY_DEFAULT, RISK_DEFAULT, TIMEOUT_DEFAULT};
 use crate::action::retry::{Backoff, Policy};
 use crate::action::{Definition, Limit, OnExit, OnUnknown, Rate, Schedule};
 use crate::document::source::{Spot, shown};
@@ -51,7 +51,7 @@ impl<'n> Loader<'n> {
             params,
             owner: fields.at.get("owner").and_then(|owner| owner.text().map(str::to_owned)),
             policy: policy(&mut self.findings, fields),
-            timeout: fields.millis("timeout").unwrap_or(TIMEOUT_DEFAULT),
+            timeout: fields.millis("timeout").unwrap_or(timeout_default(fields)),
             deadline: fields.millis("deadline"),
             enabled: fields.flag("enabled").unwrap_or(true),
             delay: fields.millis("delay").unwrap_or(0),
@@ -175,8 +175,31 @@ impl<'n> Loader<'n> {
     }
 }
 
-fn policy(findings: &mut Findings, action: &Fields<'_>) -> Policy {
+fn is_load(action: &Fields<'_>) -> bool {
+    action.text("type") == Some(LOAD)
+}
+
+fn timeout_default(action: &Fields<'_>) -> u64 {
+    if is_load(action) {
+        LOAD_TIMEOUT_DEFAULT
+    } else {
+        TIMEOUT_DEFAULT
+    }
+}
+
+fn policy_default(action: &Fields<'_>) -> Policy {
     let default = Policy::default();
+    if is_load(action) {
+        return Policy {
+            max_attempts: 1,
+            ..default
+        };
+    }
+    default
+}
+
+fn policy(findings: &mut Findings, action: &Fields<'_>) -> Policy {
+    let default = policy_default(action);
     let Some(spot) = action.get("retryPolicy") else {
         return default;
     };

@@ -1,7 +1,7 @@
 //! Approvals: what a policy asks for, which approvals count, and whether a step may begin now.
 //!
-//! Everything is a function of the plan's facts, the approvals given, two policies and an instant. The stricter of the policy
-//! at an approval and the policy now holds, in each of its parts.
+//! Everything is a function of the plan's facts, the approvals given, two policies and an instant. In each part of the policy,
+//! the stricter of the policy at an approval and the policy now holds.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -108,7 +108,7 @@ pub struct PlanRisk {
     pub digest: String,
     /// The principal that proposed it.
     pub proposer: String,
-    /// When people were asked to decide: the time to decide counts from there.
+    /// When the approval was requested: `decideWithin` counts from then.
     pub asked_at: Timestamp,
     /// Its highest risk.
     pub risk: Risk,
@@ -137,7 +137,7 @@ pub struct Circumstances<'a> {
     pub policy: &'a Policy,
     /// The instant.
     pub now: Timestamp,
-    /// When the step was due that is to begin, if it is one that was put off: its time counts from there.
+    /// When the step was due, if it is a follow-up: `validFor` counts from then.
     pub due: Option<Timestamp>,
     /// Whether a token was revoked.
     pub is_token_revoked: &'a dyn Fn(&str) -> bool,

@@ -144,3 +144,22 @@ fn whole_parameter(text: &str) -> Option<String> {
     let is_name = name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
     is_name.then(|| name.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_text_that_names_a_secret_is_neither_rendered_nor_kept_for_later() {
+        for value in [json!("{{secrets.key}}"), json!({ "deep": ["{{secrets.key}}"] })] {
+            let written: Map<String, Value> = [("a".to_owned(), value.clone())].into_iter().collect();
+            assert!(Given::of_steps(&written).is_err(), "{value}");
+            assert!(
+                Given::default().hand_on(&written, "2026-01-01T00:00:00Z").is_err(),
+                "{value}"
+            );
+        }
+    }
+}

@@ -192,15 +192,6 @@ impl Plan {
         json::digest(&canonical(&value))
     }
 
-    /// Whether the plan needs approval.
-    pub fn needs_approval(&self, mode: Approvals, threshold: Risk) -> bool {
-        match mode {
-            Approvals::All => true,
-            Approvals::Declared => self.requires_approval,
-            Approvals::DeclaredOrRisk => self.requires_approval || self.risk_level >= threshold,
-        }
-    }
-
     /// Whether a step has a due time, or waits for one that has: it may begin long after the plan.
     pub fn is_follow_up(&self, step: &PlanStep) -> bool {
         let mut names = vec![step.name.as_str()];

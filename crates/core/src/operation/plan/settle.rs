@@ -220,10 +220,10 @@ impl Builder<'_> {
         };
         let open: Vec<&str> = opens.iter().filter(depends).copied().collect();
         let chosen = open.iter().find(|open| {
-            let within = |choice: &&str| ***open == **choice || open.starts_with(&format!("{choice}/"));
+            let chooses = |choice: &&str| is_within(open, choice) || is_within(choice, open);
             let text = config.pointer(open).and_then(Value::as_str).unwrap_or_default();
             // Below a known host, a result may say which path is meant.
-            CHOICES.iter().any(within) && !(open.ends_with("/url") && names_host(text))
+            CHOICES.iter().any(chooses) && !(open.ends_with("/url") && names_host(text))
         });
         let shown = step
             .permissions
@@ -282,6 +282,13 @@ impl Builder<'_> {
             self.error(&format!("{pointer}/params"), "invalid-config", detail, &problem.remedy);
         }
     }
+}
+
+/// Whether a JSON pointer is that of a value, or of something inside it.
+fn is_within(pointer: &str, value: &str) -> bool {
+    pointer
+        .strip_prefix(value)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether an address names its host before its first template.

@@ -87,7 +87,12 @@ steps:
   - { name: a, operation: redis.dran }
   - { name: a, operation: wait, dependsOn: [b] }
   - { name: d, operation: wait, dependsOn: [d], params: { seconds: '{{steps.e.result.x}}' } }
-  - { name: e, operation: redis_drain }
+  - { name: e, operation: redis_drain, params: { node: '{{params.dely}}' } }
+---
+operation: whole
+kind: tool
+parameters: { a: { type: string } }
+action: { type: noop, config: { all: '{{params}}' } }
 ";
     let found = wrong(text);
     let has = |what: &str| {
@@ -117,6 +122,8 @@ steps:
         "dependency-cycle: step `d` waits for itself",
         "step `e` does not run before `d`",
         "nested-too-deep: workflow `redis_drain` contains itself",
+        "unknown-reference: there is no parameter `dely`",
+        "unknown-reference: `params` is named as a whole",
     ] {
         has(what);
     }
@@ -138,7 +145,7 @@ fn a_kind_needs_its_keys_and_refuses_those_of_others() {
 }
 
 #[test]
-fn nobody_writes_the_tags_by_which_switches_find_operations() {
+fn a_document_cannot_hold_the_tags_by_which_switches_find_operations() {
     let found = wrong("operation: a\ntags: [ok, 'subject:redis']\naction: { type: noop }\n");
     assert_eq!(
         found,
@@ -172,5 +179,27 @@ fn a_version_that_is_weaker_than_the_one_before_is_known() {
     ] {
         let found = weakenings(&of(old.0, old.1, old.2), &of(new.0, new.1, new.2));
         assert_eq!(found, expected, "{old:?} {new:?}");
+    }
+}
+
+#[test]
+fn each_part_of_what_a_high_risk_operation_does_is_its_action() {
+    let tool = "operation: a\nriskLevel: high\nsubject: redis\nsecrets: [x]\naction: { type: noop }\ncompensate: { operation: wait, params: { seconds: 1 } }\n";
+    let flow = "operation: a\nriskLevel: high\nonFailure: stop\nsteps: [ { name: a, operation: wait, params: { seconds: 1 } } ]\n";
+    for (text, from, to) in [
+        (tool, "type: noop", "type: wait"),
+        (tool, "subject: redis", "subject: cache"),
+        (tool, "[x]", "[x, y]"),
+        (tool, "seconds: 1", "seconds: 2"),
+        (flow, "onFailure: stop", "onFailure: compensate"),
+        (flow, "seconds: 1", "seconds: 2"),
+    ] {
+        let new = text.replace(from, to);
+        for risk in ["high", "critical"] {
+            let of = |text: &str| operation(&text.replace("riskLevel: high", &format!("riskLevel: {risk}")));
+            assert_eq!(weakenings(&of(text), &of(&new)), [Weakening::ActionChanged], "{to}");
+        }
+        let titled = format!("{text}title: T\n");
+        assert_eq!(weakenings(&operation(text), &operation(&titled)), []);
     }
 }

@@ -1,8 +1,11 @@
 //! Operations by example: catalogs are read, proposals become plans, and plans run as machines.
 
 mod documents;
+mod parameters;
 mod plans;
+mod results;
 mod runs;
+mod secrets;
 mod triggered;
 
 use serde_json::{Value, json};
@@ -11,6 +14,7 @@ use super::{Catalog, CatalogFile, Plan, PlanFacts, PlanOptions, propose, read_ca
 use crate::action::Permission;
 use crate::document::Finding;
 use crate::document::source::Format;
+use crate::machine::ConfigCheck;
 use crate::time::Timestamp;
 
 const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -75,7 +79,12 @@ fn read(text: &str) -> CatalogFile {
 
 /// The built-in operations and those above, in version 3.
 fn catalog() -> Catalog {
-    let file = read(REDIS);
+    catalog_of(REDIS)
+}
+
+/// The built-in operations and those of a file, in version 3.
+fn catalog_of(text: &str) -> Catalog {
+    let file = read(text);
     assert!(file.is_sound(), "{:#?}", file.findings);
     let mut catalog = Catalog::default();
     let findings = catalog.check(&file.documents);
@@ -99,7 +108,21 @@ fn permissions(kind: &str, config: &Value) -> Vec<Permission> {
 }
 
 fn plan_of(body: &Value) -> Result<Plan, Vec<Finding>> {
-    let catalog = catalog();
+    plan_in(REDIS, body)
+}
+
+/// The plan of a proposal where this file is the catalog.
+fn plan_in(catalog: &str, body: &Value) -> Result<Plan, Vec<Finding>> {
+    plan_with(catalog, &(), &permissions, body)
+}
+
+fn plan_with(
+    catalog: &str,
+    runners: &dyn ConfigCheck,
+    permissions: &dyn Fn(&str, &Value) -> Vec<Permission>,
+    body: &Value,
+) -> Result<Plan, Vec<Finding>> {
+    let catalog = catalog_of(catalog);
     let facts = PlanFacts {
         id: "exe_1",
         proposer: "ann",
@@ -107,8 +130,8 @@ fn plan_of(body: &Value) -> Result<Plan, Vec<Finding>> {
     };
     let options = PlanOptions {
         catalog: &catalog,
-        runners: &(),
-        permissions: &permissions,
+        runners,
+        permissions,
     };
     propose(body, &facts, &options)
 }
@@ -124,7 +147,10 @@ fn steps(steps: &Value) -> Value {
 
 /// `pointer: detail` of everything that is wrong.
 fn faults(body: &Value) -> Vec<String> {
-    let findings = plan_of(body).expect_err("the proposal was accepted");
+    lines(&plan_of(body).expect_err("the proposal was accepted"))
+}
+
+fn lines(findings: &[Finding]) -> Vec<String> {
     let mut lines: Vec<String> = findings
         .iter()
         .map(|one| format!("{}: {}", one.pointer, one.detail))

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{NOW, faults, plan, plan_of, steps};
+use super::{NOW, catalog_of, faults, plan, plan_in, plan_of, read, steps};
 use crate::document::Finding;
-use crate::operation::{Approvals, Plan, Risk, compare};
+use crate::operation::{Catalog, OnFailure, Plan, PlanFacts, PlanOptions, PlanRisk, Risk, compare, propose};
 
 #[test]
 fn a_single_operation_is_a_workflow_of_one_step_with_every_value_rendered() {
@@ -89,6 +89,65 @@ fn a_workflow_operation_expands_into_its_steps() {
     assert_eq!(drain.action.open, ["/action/config/command/2", "/params/node"]);
     assert_eq!(drain.action.action["config"]["command"][2], "redis://{{params.node}}");
     assert_eq!(inside.expanded[0].operation, "redis.drain-and-verify");
+}
+
+#[test]
+fn a_step_inside_a_workflow_uses_the_results_of_steps_beside_it() {
+    let catalog = "
+operation: look
+kind: workflow
+steps:
+  - { name: a, operation: wait, params: { seconds: 1 } }
+  - { name: b, operation: log_message, params: { message: '{{steps.a.result.x}}' } }
+";
+    let inside = plan_in(catalog, &steps(&json!([{ "name": "fix", "operation": "look" }]))).unwrap();
+    assert_eq!(
+        inside.steps[1].action.params["message"],
+        "{{steps.fix__a[\"result\"][\"x\"]}}"
+    );
+    assert_eq!(inside.steps[1].action.results_used(), ["fix__a"]);
+}
+
+#[test]
+fn a_workflow_that_became_too_deep_by_a_new_version_inside_it_is_refused() {
+    let flow = |name: &str, inner: &str| {
+        let params = if inner == "wait" {
+            ", params: { seconds: 1 }"
+        } else {
+            ""
+        };
+        format!("operation: {name}\nkind: workflow\nsteps: [ {{ name: a, operation: {inner}{params} }} ]\n")
+    };
+    let chain = |pairs: &[(&str, &str)]| {
+        pairs
+            .iter()
+            .map(|(name, inner)| flow(name, inner))
+            .collect::<Vec<_>>()
+            .join("---\n")
+    };
+    let mut catalog = catalog_of(&chain(&[("w0", "wait"), ("w1", "w0"), ("w2", "w1"), ("w3", "w2")]));
+    let body = json!({ "operation": "w3", "reason": "r" });
+    let facts = PlanFacts {
+        id: "exe_1",
+        proposer: "ann",
+        now: NOW,
+    };
+    let proposed = |catalog: &Catalog| {
+        let options = PlanOptions {
+            catalog,
+            runners: &(),
+            permissions: &|_, _| Vec::new(),
+        };
+        propose(&body, &facts, &options).map_err(|findings| super::lines(&findings))
+    };
+    assert_eq!(proposed(&catalog).unwrap().steps[0].name, "a__a__a__a");
+    for (document, _) in read(&chain(&[("w0", "v1"), ("v1", "v0"), ("v0", "wait")])).documents {
+        catalog.insert(4, document);
+    }
+    assert_eq!(
+        proposed(&catalog).unwrap_err(),
+        [": workflows stand more than `4` deep in each other"]
+    );
 }
 
 #[test]
@@ -209,20 +268,160 @@ fn a_plan_reads_back_from_its_canonical_bytes() {
     assert_eq!(plan.digest_text().len(), 64);
 }
 
+const RISKS: &str = "
+operation: careful
+kind: tool
+riskLevel: low
+action: { type: noop }
+compensate: { operation: undo }
+---
+operation: undo
+kind: tool
+riskLevel: critical
+requiresApproval: true
+action: { type: noop }
+---
+operation: medium
+kind: tool
+riskLevel: medium
+action: { type: noop }
+---
+operation: asked
+kind: tool
+requiresApproval: true
+action: { type: noop }
+---
+operation: plain
+kind: workflow
+steps: [ { name: a, operation: wait, params: { seconds: 1 } }, { name: b, operation: medium } ]
+---
+operation: risky
+kind: workflow
+riskLevel: high
+requiresApproval: true
+onFailure: compensate
+steps: [ { name: a, operation: medium } ]
+---
+operation: nested
+kind: workflow
+steps: [ { name: a, operation: risky } ]
+";
+
 #[test]
-fn modes_and_the_threshold_decide_which_plans_need_approval() {
-    let low = plan(&json!({ "operation": "redis.info", "params": { "node": "n" }, "reason": "r" }));
-    let high = plan(&json!({ "operation": "redis.drain", "params": { "node": "n" }, "reason": "r" }));
-    let needs = |mode, threshold| {
-        (
-            low.needs_approval(mode, threshold),
-            high.needs_approval(mode, threshold),
-        )
+fn a_plan_has_the_highest_risk_of_its_steps_compensations_and_workflows_and_needs_what_any_declares() {
+    for (operation, risk, declared, on_failure) in [
+        ("medium", Risk::Medium, false, OnFailure::Stop),
+        ("asked", Risk::Low, true, OnFailure::Stop),
+        ("careful", Risk::Critical, true, OnFailure::Stop),
+        ("plain", Risk::Medium, false, OnFailure::Stop),
+        ("risky", Risk::High, true, OnFailure::Compensate),
+        ("nested", Risk::High, true, OnFailure::Compensate),
+    ] {
+        let single = plan_in(RISKS, &json!({ "operation": operation, "reason": "r" })).unwrap();
+        let listed = plan_in(RISKS, &steps(&json!([{ "name": "x", "operation": operation }]))).unwrap();
+        for plan in [single, listed] {
+            assert_eq!(
+                (plan.risk_level, plan.requires_approval, plan.on_failure),
+                (risk, declared, on_failure),
+                "{operation}"
+            );
+            let expected = PlanRisk {
+                digest: plan.digest_text(),
+                proposer: "ann".to_owned(),
+                asked_at: NOW,
+                risk,
+                declared,
+            };
+            assert_eq!(PlanRisk::of(&plan), expected);
+        }
+    }
+}
+
+#[test]
+fn a_step_is_a_follow_up_if_it_or_one_before_it_has_a_due_time() {
+    let plan = plan(&steps(&json!([
+        { "name": "a", "operation": "wait", "params": { "seconds": 1 } },
+        { "name": "b", "operation": "wait", "params": { "seconds": 1 }, "delay": "5m" },
+        { "name": "c", "operation": "wait", "params": { "seconds": 1 } },
+        { "name": "d", "operation": "wait", "params": { "seconds": 1 }, "dependsOn": [], "scheduledAt": "2030-01-01T00:00:00Z" },
+        { "name": "e", "operation": "wait", "params": { "seconds": 1 }, "dependsOn": ["a", "d"] },
+        { "name": "f", "operation": "wait", "params": { "seconds": 1 }, "dependsOn": ["a"] },
+    ])));
+    let found = plan.steps.iter().filter(|step| plan.is_follow_up(step));
+    assert_eq!(
+        found.map(|step| step.name.as_str()).collect::<Vec<_>>(),
+        ["b", "c", "d", "e"]
+    );
+}
+
+#[test]
+fn the_same_plan_has_one_fingerprint_whatever_its_id_and_time() {
+    let first = plan(&json!({ "operation": "redis.drain", "params": { "node": "a" }, "reason": "r" }));
+    let again = Plan {
+        id: "exe_2".to_owned(),
+        proposed_at: NOW.plus(1),
+        ..first.clone()
     };
-    assert_eq!(needs(Approvals::DeclaredOrRisk, Risk::High), (false, true));
-    assert_eq!(needs(Approvals::DeclaredOrRisk, Risk::Low), (true, true));
-    assert_eq!(needs(Approvals::Declared, Risk::Low), (false, true));
-    assert_eq!(needs(Approvals::All, Risk::Critical), (true, true));
+    assert_eq!(again.fingerprint(), first.fingerprint());
+    assert_ne!(again.digest(), first.digest());
+}
+
+#[test]
+fn a_list_of_steps_has_its_bounds() {
+    let list = |names: &[String]| -> Vec<Value> {
+        let step = |name: &String| json!({ "name": name, "operation": "wait", "params": { "seconds": 1 } });
+        names.iter().map(step).collect()
+    };
+    let many: Vec<String> = (0..=64).map(|at| format!("s{at}")).collect();
+    assert_eq!(plan(&steps(&json!(list(&many[..64])))).steps.len(), 64);
+    assert_eq!(
+        faults(&steps(&json!(list(&many)))),
+        [": the plan has `65` steps, at most `64` are allowed"]
+    );
+    let long = "s".repeat(49);
+    assert_eq!(
+        faults(&steps(&json!(list(&[long.clone(), "a__b".to_owned()])))),
+        [
+            format!("/steps/0/name: `{long}` is longer than `48` characters"),
+            "/steps/1/name: `a__b` holds `__`, which stands between the names of nested steps".to_owned(),
+        ]
+    );
+    let both = json!([{ "name": "a", "operation": "wait", "params": { "seconds": 1 }, "delay": "1m", "scheduledAt": "2030-01-01T00:00:00Z" }]);
+    assert_eq!(
+        faults(&steps(&both)),
+        ["/steps/0/delay: `delay` and `scheduledAt` are both given"]
+    );
+}
+
+#[test]
+fn steps_of_nested_workflows_whose_names_meet_are_refused() {
+    let catalog = "
+operation: one
+kind: workflow
+steps: [ { name: b, operation: wait, params: { seconds: 1 } } ]
+---
+operation: other
+kind: workflow
+steps: [ { name: _b, operation: wait, params: { seconds: 1 } } ]
+";
+    let body = steps(&json!([{ "name": "a_", "operation": "one" }, { "name": "a", "operation": "other" }]));
+    let found = plan_in(catalog, &body).unwrap_err();
+    assert_eq!(super::lines(&found), [": two steps come to the name `a___b`"]);
+}
+
+#[test]
+fn a_workflow_as_a_step_neither_continues_on_error_nor_takes_unknown_parameters() {
+    let of = |step: Value| faults(&steps(&json!([step])));
+    let mut step =
+        json!({ "name": "fix", "operation": "redis.drain-and-verify", "params": { "node": "n:1", "host": "n" } });
+    step["continueOnError"] = json!(true);
+    assert_eq!(
+        of(step.clone()),
+        ["/steps/0: step `fix` is a workflow, which cannot have `continueOnError`"]
+    );
+    step["continueOnError"] = json!(false);
+    step["params"]["nod"] = json!("x");
+    assert_eq!(of(step), ["/steps/0/params/nod: there is no parameter `nod`"]);
 }
 
 #[test]

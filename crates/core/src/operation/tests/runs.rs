@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{NOW, plan, steps};
+use super::{NOW, plan, plan_in, steps};
 use crate::action::ActionError;
 use crate::ids::{ExecutionId, Slot};
 use crate::machine::{
@@ -363,6 +363,24 @@ fn what_a_result_comes_to_is_checked_and_is_never_a_template() {
 }
 
 #[test]
+fn now_is_the_time_of_the_proposal_also_in_a_step_that_begins_later() {
+    let catalog = "
+operation: stamp
+kind: tool
+parameters: { text: { type: string } }
+action: { type: noop, config: { text: '{{params.text}} at {{now}}' } }
+";
+    let list = json!([
+        wait("find", &json!({})),
+        { "name": "stamp", "operation": "stamp", "params": { "text": "{{steps.find.result.text}}" } },
+    ]);
+    let mut run = WorkflowRun::start(plan_in(catalog, &steps(&list)).unwrap());
+    run.advance(60_000);
+    run.done_with("find", json!({ "text": "found" }));
+    assert_eq!(run.config("stamp")["text"], format!("found at {NOW}"));
+}
+
+#[test]
 fn braces_in_data_stay_data_and_secrets_stay_late() {
     let run = WorkflowRun::start(plan(&json!({
         "operation": "note", "params": { "text": "{{secrets.other}} {% x %}", "token": "gitlab" }, "reason": "r",
@@ -377,6 +395,26 @@ fn braces_in_data_stay_data_and_secrets_stay_late() {
     assert_eq!(frozen.late, ["/headers/auth"]);
     let named: Vec<String> = frozen.late_paths().unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(named, ["secrets.gitlab"]);
+}
+
+#[test]
+fn a_listed_secret_whose_name_comes_with_a_result_beside_it_is_the_only_one_that_is_read() {
+    let mut run = WorkflowRun::of(&json!([
+        wait("find", &json!({})),
+        { "name": "tell", "operation": "note", "params": { "text": "{{steps.find.result.text}}", "token": "gitlab" } },
+    ]));
+    run.done_with("find", json!({ "text": "{{secrets.other}}" }));
+    let Fate::Ready {
+        frozen: Some(frozen), ..
+    } = &run.fates["tell"]
+    else {
+        panic!("{:?}", run.fates)
+    };
+    assert_eq!(frozen.config["body"], "{{secrets.other}}");
+    let named: Vec<String> = frozen.late_paths().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(named, ["secrets.gitlab"]);
+    let (_, definition) = run.machine.action("tell").unwrap();
+    assert_eq!(definition.owner.as_deref(), Some("operation:note"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Plans that wait for people: what other policies, deadlines, follow-ups and restores do to them meanwhile.
+//! Plans that wait for approval while policies change, deadlines pass, follow-ups come due, or a backup is restored.
 
 use sprag_core::operation::Approvals;
 use sprag_core::operation::approval::{ApproverRole, Rule};

@@ -39,7 +39,7 @@ pub(crate) struct Found<'a> {
 pub(crate) fn ranked(found: &Found<'_>) -> Vec<OverviewProblem> {
     let mut problems = Vec::new();
     problems.extend(found.is_stuck.then(stuck));
-    problems.extend(found.nodes.iter().filter_map(|node| lost_node(node)));
+    problems.extend(found.nodes.iter().filter_map(lost_node));
     problems.extend(found.troubles.iter().take(OF_A_KIND_MAX).map(worker));
     problems.extend(found.groups.groups.iter().take(OF_A_KIND_MAX).map(dead_letters));
     problems.extend(found.circuits.iter().take(OF_A_KIND_MAX).map(circuit));
@@ -116,7 +116,7 @@ fn list(list: &str, parameter: Option<(&str, &str)>) -> ProblemLink {
 }
 
 /// A record of a list.
-fn record(of: &str, id: impl ToString) -> ProblemLink {
+fn record(of: &str, id: &impl ToString) -> ProblemLink {
     ProblemLink {
         id: Some(id.to_string()),
         ..list(of, None)
@@ -150,7 +150,7 @@ fn lost_node(node: &Node) -> Option<OverviewProblem> {
             ProblemSeverity::Critical,
             format!("Node {} is gone and still owns {} shards", node.advertise, node.shards),
             "Start the node again, or start another one if the others cannot take over.",
-            record("system", node.id),
+            record("system", &node.id),
         )
     })
 }
@@ -243,7 +243,7 @@ fn failed(samples: &[FailedExecution], all: Counted) -> Option<OverviewProblem> 
             ),
             "Fix the machine, migrate the executions to the new version, and resume them.",
             match samples {
-                [one] => record("executions", one.id),
+                [one] => record("executions", &one.id),
                 _ => list("executions", Some(("status", "failed"))),
             },
         )
@@ -264,7 +264,7 @@ fn switch(switch: &Switch) -> OverviewProblem {
             ProblemSeverity::Warning,
             format!("Kill switch over {} is {}", switch.scope, switch.status),
             "Release the switch once its reason is gone.",
-            record("kill-switches", switch.id),
+            record("kill-switches", &switch.id),
         )
     }
 }
@@ -290,7 +290,7 @@ fn missed(standing: &Standing) -> Option<OverviewProblem> {
                 first.timer.machine, first.missed
             ),
             "Resume the execution, or fix why its decisions fail.",
-            record("executions", first.timer.execution_id),
+            record("executions", &first.timer.execution_id),
         )
     })
 }
@@ -321,7 +321,7 @@ fn approvals(found: &Found<'_>) -> Option<OverviewProblem> {
             severity,
             format!("{} plans wait for approval, first {name}", number(all)),
             "Read the plan and approve or reject it.",
-            record("workflows", id),
+            record("workflows", &id),
         )
     })
 }

@@ -15,6 +15,8 @@ use crate::routes::table;
 /// Who may use what. A route that is not here fails the test.
 const BY_HAND: &str = "
     public      GET     /
+    public      GET     /assets/{file}
+    public      GET     /api
     public      GET     /style.css
     public      GET     /errors/{code}
     public      GET     /healthz
@@ -102,6 +104,13 @@ const BY_HAND: &str = "
     operator    POST    /v1/kill-switches/{id}/release
     operator    PUT     /v1/limits/{key}
     operator    DELETE  /v1/limits/{key}
+    viewer      GET     /v1/loads
+    viewer      GET     /v1/loads/{id}
+    viewer      GET     /v1/loads/{id}/stream
+    viewer      GET     /v1/agents
+    operator    POST    /v1/loads
+    operator    POST    /v1/loads/{id}/abort
+    agent       POST    /v1/agents
     operator    POST    /v1/jobs/{id}/pause
     operator    POST    /v1/jobs/{id}/resume
     operator    POST    /v1/jobs/{id}/cancel
@@ -135,6 +144,7 @@ fn let_in(word: &str) -> BTreeSet<&'static str> {
         "approver" => &["approver", "admin"],
         "operator,proposer" => &["operator", "proposer", "admin"],
         "runner" => &["runner", "admin"],
+        "agent" => &["agent", "admin"],
         "admin" => &["admin"],
         _ => &[
             "viewer", "proposer", "operator", "author", "approver", "runner", "agent", "admin",

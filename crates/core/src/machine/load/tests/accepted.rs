@@ -201,6 +201,28 @@ fn every_key_of_the_tables_is_read() {
 }
 
 #[test]
+fn a_load_is_attempted_once_and_has_time_for_its_plan_unless_its_definition_says_otherwise() {
+    let machine = |more: &str| {
+        let text = format!(
+            "id: m\ninitial: a\nstates: {{ a: {{}} }}\nactions:\n  - {{ actionId: x, type: load, triggerState: a{more} }}\n"
+        );
+        load_text(&text, Format::Yaml, &LoadOptions::default()).machine.unwrap()
+    };
+    let plain = machine("");
+    assert_eq!(
+        (plain.actions[0].policy.max_attempts, plain.actions[0].timeout),
+        (1, 10_800_000)
+    );
+    let slow = machine(", retryPolicy: { baseDelay: 2s }");
+    assert_eq!(slow.actions[0].policy.max_attempts, 1);
+    let own = machine(", timeout: 1m, retryPolicy: { maxAttempts: 3 }");
+    assert_eq!(
+        (own.actions[0].policy.max_attempts, own.actions[0].timeout),
+        (3, 60_000)
+    );
+}
+
+#[test]
 fn every_key_of_an_action_has_its_effect() {
     let loaded = load_text(EVERYTHING, Format::Yaml, &LoadOptions::default());
     let machine = loaded.machine.unwrap();

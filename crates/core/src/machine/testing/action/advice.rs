@@ -80,8 +80,7 @@ impl Advisor<'_> {
     fn why_it_stopped(&mut self, script: Option<&Script>) {
         if self.course.is_cut_off {
             let made = self.course.tried.len();
-            let text =
-                format!("the test ended after {made} attempts: `maxAttempts` allows more than anybody waits for");
+            let text = format!("the test ended after {made} attempts, although `maxAttempts` allows more");
             self.say("cut-off", text);
         }
         let Some(last) = self.course.tried.last() else { return };
