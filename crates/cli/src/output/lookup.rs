@@ -1,6 +1,6 @@
 //! What people look up, as text: hits, groups of dead letters, the overview.
 
-use sprag_wire::{Count, DeadLetterGroups, Overview, OverviewProblem, SearchResult};
+use sprag_wire::{Count, DeadLetterGroup, Overview, OverviewProblem, Page, SearchResult};
 
 use super::table::Table;
 use super::views::{dash, instant};
@@ -30,7 +30,7 @@ pub(crate) fn hits(found: &SearchResult) -> String {
 }
 
 /// Groups of dead letters.
-pub(crate) fn letter_groups(found: &DeadLetterGroups) -> String {
+pub(crate) fn letter_groups(found: &Page<DeadLetterGroup>) -> String {
     let headings = [
         "FINGERPRINT",
         "COUNT",

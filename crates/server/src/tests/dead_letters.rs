@@ -202,7 +202,7 @@ async fn all_alike_are_archived_after_a_person_looked_at_the_canaries() {
     let said = world.post(path, &body(json!({"dryRun": true}))).await.expect(200);
     assert_eq!(said["expected"], json!({"count": 5, "more": false}));
     let made = world.post(path, &body(json!({"canary": 2}))).await.expect(202);
-    assert_eq!(made["kind"], "archiveDeadLetters");
+    assert_eq!(made["type"], "archiveDeadLetters");
     let job = format!("/v1/jobs/{}", made["id"].as_str().unwrap());
     let until = async |status: &str| loop {
         let job = world.get(&job).await.expect(200);

@@ -245,8 +245,11 @@ impl Walk {
         let filter = |machine| json!({"filter": format!("machine = \"{machine}\"")});
         let two = (filter("nobody"), filter("somebody"));
         self.once_with("/v1/dead-letters/retry", "", two).await;
+        let because = |reason| json!({"filter": "machine = \"nobody\"", "reason": reason});
+        let two = (because("void"), because("old"));
+        self.once_with("/v1/dead-letters/archive", "", two).await;
         let jobs = self.world.get("/v1/jobs").await.expect(200);
-        assert_eq!(jobs["data"].as_array().unwrap().len(), 1 + PAUSED.len(), "{jobs}");
+        assert_eq!(jobs["data"].as_array().unwrap().len(), 2 + PAUSED.len(), "{jobs}");
         let [first, second, third] = PAUSED.map(|number| paused(number).id.to_string());
         self.once("/v1/jobs/{id}/pause", &first, json!({})).await;
         self.once("/v1/jobs/{id}/resume", &second, json!({})).await;
