@@ -1,6 +1,6 @@
 // The real binary on a store of its own: started, asked, killed and started again.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -84,7 +84,9 @@ export class SpragServer {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  file(name: string): string {
+  /** A file that the server writes, once it is there. */
+  async file(name: string): Promise<string> {
+    await until(`the server writes ${name}`, () => existsSync(join(this.folder, name)));
     return readFileSync(join(this.folder, name), 'utf8').trim();
   }
 

@@ -59,7 +59,7 @@ export async function guarded() {
     args: ['--auth', 'token', '--admin-token-file', 'admin', '--services', 'services.yaml'],
     files: { 'services.yaml': SERVICES },
   });
-  const admin = server.file('admin');
+  const admin = await server.file('admin');
   const token = async (name: string, roles: string[]) =>
     (await server.ask<{ token: string }>('POST', '/v1/tokens', { name, roles }, admin)).token;
   const tokens = {

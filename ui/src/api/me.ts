@@ -7,7 +7,12 @@ import { type RouteName, rolesOf } from './routes';
 export type Me = Schemas['Me'];
 
 export function useMe() {
-  return useQuery({ queryKey: keys.me, queryFn: ({ signal }) => unwrap(api.GET('/v1/me', { signal })) });
+  return useQuery({
+    queryKey: keys.me,
+    // Every button asks who the caller is: a refusal is not asked about again with each of them.
+    retryOnMount: false,
+    queryFn: ({ signal }) => unwrap(api.GET('/v1/me', { signal })),
+  });
 }
 
 /** Why the caller may not use a route, or nothing. */

@@ -1,12 +1,15 @@
 // Reads that several pages share: one place for their names and their routes.
 import { useQuery } from '@tanstack/react-query';
-import { api, unwrap } from './client';
+import { api, type Schemas, unwrap } from './client';
 import { keys } from './keys';
-import { PAGE, useList } from './list';
+import { PAGE, type Page, useList } from './list';
 import { takes } from './routes';
 
 /** How often a page asks again about what the stream does not tell. */
 export const POLL_MS = 5_000;
+
+/** A row of the list: an execution without what can be large. */
+export type ExecutionRow = Omit<Schemas['Execution'], 'variables' | 'output'>;
 
 export type ExecutionQuery = { machine?: string; status?: string; key?: string; state?: string; filter?: string };
 
@@ -14,7 +17,7 @@ export function useExecutions(query: ExecutionQuery) {
   // Rows without variables, where the server offers them.
   const view = takes('GET /v1/executions', 'view', 'summary') ? { view: 'summary' } : {};
   return useList(keys.executions(query), (cursor, signal) =>
-    unwrap(
+    unwrap<Page<ExecutionRow>>(
       api.GET('/v1/executions', { params: { query: { ...query, ...view, cursor, limit: PAGE } as never }, signal }),
     ),
   );
@@ -53,9 +56,14 @@ export type ActionQuery = {
   filter?: string;
 };
 
+/** Lists that are not asked for a summary give whole actions. */
+function wholeActions(call: Parameters<typeof unwrap>[0]): Promise<Page<Schemas['Action']>> {
+  return unwrap(call as Parameters<typeof unwrap<Page<Schemas['Action']>>>[0]);
+}
+
 export function useActions(query: ActionQuery) {
   return useList(keys.actions(query), (cursor, signal) =>
-    unwrap(api.GET('/v1/actions', { params: { query: { ...query, cursor, limit: PAGE } as never }, signal })),
+    wholeActions(api.GET('/v1/actions', { params: { query: { ...query, cursor, limit: PAGE } as never }, signal })),
   );
 }
 
@@ -77,7 +85,7 @@ export type DeadLetterQuery = {
 
 export function useDeadLetters(query: DeadLetterQuery) {
   return useList(keys.deadLetters(query), (cursor, signal) =>
-    unwrap(api.GET('/v1/dead-letters', { params: { query: { ...query, cursor, limit: PAGE } }, signal })),
+    wholeActions(api.GET('/v1/dead-letters', { params: { query: { ...query, cursor, limit: PAGE } }, signal })),
   );
 }
 

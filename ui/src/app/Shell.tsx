@@ -14,6 +14,12 @@ import { ThemeSwitch, ZoneSwitch } from './Switches';
 export function Shell({ children }: { children: ReactNode }) {
   const me = useMe();
   const [isMenuOpen, setMenuOpen] = useState(false);
+  const [refusal, setRefusal] = useState<unknown>(null);
+  // The dialog stays while a token is tried, so that no key typed into it is lost.
+  useEffect(() => {
+    if (needsToken(me.error)) setRefusal(me.error);
+    else if (me.isSuccess) setRefusal(null);
+  }, [me.error, me.isSuccess]);
   const main = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes whenever another page opens
@@ -79,7 +85,7 @@ export function Shell({ children }: { children: ReactNode }) {
         </main>
       </div>
       <Shortcuts />
-      {needsToken(me.error) ? <SignIn error={me.error} /> : null}
+      {refusal ? <SignIn error={refusal} /> : null}
     </div>
   );
 }

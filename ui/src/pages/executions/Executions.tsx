@@ -1,8 +1,7 @@
 // The list of executions, newest first, narrowed by filters that the server applies.
 import { useState } from 'react';
-import type { Schemas } from '@/api/client';
 import { counted } from '@/api/list';
-import { useExecutions, useMachines } from '@/api/queries';
+import { type ExecutionRow, useExecutions, useMachines } from '@/api/queries';
 import { useParam } from '@/lib/url';
 import { Choice, FilterBar, Text } from '@/parts/Filters';
 import { Page } from '@/parts/Page';
@@ -14,11 +13,9 @@ import { RoleButton } from '@/parts/Verb';
 import { Waits } from '@/parts/Waits';
 import { StartDialog } from './StartDialog';
 
-type Execution = Schemas['Execution'];
-
 const STATUSES = ['running', 'paused', 'failed', 'completed', 'cancelled'] as const;
 
-const COLUMNS: Column<Execution>[] = [
+const COLUMNS: Column<ExecutionRow>[] = [
   { name: 'Execution', width: 'minmax(120px, 1.2fr)', cell: row => row.key ?? row.id },
   { name: 'Status', width: '104px', cell: row => <Status status={row.status} /> },
   { name: 'Machine', width: 'minmax(90px, 1fr)', cell: row => `${row.machine} v${row.version}`, isExtra: true },

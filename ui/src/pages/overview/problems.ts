@@ -1,5 +1,6 @@
 // What is wrong, as one ranked list: what hurts most and concerns most comes first.
 import type { Schemas } from '@/api/client';
+import type { ExecutionRow } from '@/api/queries';
 import { address } from '@/lib/url';
 import type { Tone } from '@/parts/Status';
 import { grouped } from '../deadletters/groups';
@@ -17,8 +18,8 @@ export type Problem = {
 
 export type Found = {
   dead: Schemas['Action'][];
-  failed: Schemas['Execution'][];
-  paused: Schemas['Execution'][];
+  failed: ExecutionRow[];
+  paused: ExecutionRow[];
   approvals: Schemas['Workflow'][];
   switches: Schemas['Switch'][];
   workers: Schemas['Worker'][];

@@ -19,6 +19,12 @@ const LOOK = EditorView.theme({
   '&.cm-focused': { outline: '2px solid var(--accent)', outlineOffset: '-2px' },
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--accent-soft)' },
   '.cm-tooltip': { backgroundColor: 'var(--ground)', color: 'var(--ink)', border: '1px solid var(--line-strong)' },
+  // The editor's own marks are pictures inside its style sheet, which the policy refuses.
+  '.cm-lint-marker': { width: '10px', height: '10px', borderRadius: '50%', margin: '4px 0' },
+  '.cm-lint-marker-error': { content: '""', backgroundColor: 'var(--bad)' },
+  '.cm-lint-marker-warning': { content: '""', backgroundColor: 'var(--warning)' },
+  '.cm-lintRange-error': { backgroundImage: 'none', textDecoration: 'underline wavy var(--bad)' },
+  '.cm-lintRange-warning': { backgroundImage: 'none', textDecoration: 'underline wavy var(--warning)' },
   '.cm-panels': { backgroundColor: 'var(--raised)', color: 'var(--ink)' },
 });
 

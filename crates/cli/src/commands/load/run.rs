@@ -45,8 +45,8 @@ pub(crate) struct Arguments {
     /// Addresses of the agents, with commas between them
     #[arg(long, value_name = "HOST:PORT", required = true, value_delimiter = ',')]
     agents: Vec<String>,
-    /// What actions meet, instead of what the plan says
-    #[arg(long, value_name = "TARGET", value_parser = ["mocks", "real"])]
+    /// What actions meet: mocks (the scenarios) or real
+    #[arg(long, value_name = "TARGET", value_parser = ["mocks", "real"], hide_possible_values = true)]
     target: Option<String>,
     /// Folder for the result, report and time series
     #[arg(long, value_name = "DIR")]
