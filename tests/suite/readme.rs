@@ -41,7 +41,7 @@ fn blocks() -> Vec<String> {
 /// The arguments with which `make run` starts the server, and the program it starts.
 fn run_recipe() -> (String, Vec<String>) {
     let makefile = read("Makefile");
-    let (_, recipe) = makefile.split_once("\nrun: setup\n").unwrap();
+    let (_, recipe) = makefile.split_once("\nrun: setup ui\n").unwrap();
     let line = recipe.lines().find(|line| line.contains("sprag up")).unwrap();
     let mut words = line.split_whitespace().map(str::to_owned);
     (words.next().unwrap(), words.collect())

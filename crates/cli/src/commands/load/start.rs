@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "AGENT",
         value_delimiter = ',',
-        help = "HOST:PORT or names of registered agents, with commas\n[default: all registered agents]"
+        help = "Addresses or names of registered agents\n[default: all registered agents]"
     )]
     agents: Vec<String>,
     /// Tag for filters

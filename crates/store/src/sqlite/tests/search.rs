@@ -218,7 +218,8 @@ fn what_was_stored_before_there_were_searches_is_found_too() {
              DROP INDEX execution_by_key; DROP INDEX action_error; DROP INDEX action_dead_machine; \
              DROP INDEX action_dead_name; DROP TABLE fact; DROP TABLE audit; DROP TABLE catalog_version; DROP TABLE plan; \
              DROP INDEX execution_cancelled; DROP INDEX action_over; DROP INDEX action_name; \
-             DROP INDEX action_dead_fingerprint; ALTER TABLE action DROP COLUMN fingerprint; \
+             DROP INDEX action_dead_fingerprint; DROP INDEX action_dead_group; DROP INDEX timer_schedule; \
+             ALTER TABLE action DROP COLUMN fingerprint; \
              ALTER TABLE action DROP COLUMN died_at; DELETE FROM schema_migration WHERE version >= 3",
         )
         .unwrap();
