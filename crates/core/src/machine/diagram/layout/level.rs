@@ -22,6 +22,8 @@ const PADDING: i32 = 18;
 pub(super) const DOT_ROOM: i32 = 30;
 /// Between a layer and the first track, and between tracks.
 const CLEARANCE: i32 = 14;
+/// What a box leaves free below its text.
+const UNDER_TEXT: i32 = 4;
 const CLEARANCE_LABEL: i32 = 9;
 const TRACK: i32 = 10;
 /// Between lanes right of everything.
@@ -145,7 +147,11 @@ impl Laying<'_> {
         let edge = graph.right();
         let lane = move |lane: usize| edge + LANE * (i32::try_from(lane).unwrap_or(0) + 2);
         attach(&mut graph, &lane);
-        let rows = Rows::of(&graph, &lane, header.1);
+        let header = HeaderRow {
+            height: header.1,
+            text: laid.content.height - UNDER_TEXT,
+        };
+        let rows = Rows::of(&graph, &lane, header);
         let lanes = graph.links.iter().filter_map(|link| link.lane).max();
         laid.width = laid.width.max(lanes.map_or(edge, lane) + 2 * PADDING);
         laid.height = rows.height + PADDING;
@@ -278,8 +284,16 @@ struct Rows {
     height: i32,
 }
 
+/// The layer of a box's own text.
+#[derive(Clone, Copy)]
+struct HeaderRow {
+    height: i32,
+    /// Where the text ends. It may reach below the layer: lines that turn there turn below it.
+    text: i32,
+}
+
 impl Rows {
-    fn of(graph: &Graph, lane: &dyn Fn(usize) -> i32, header: i32) -> Self {
+    fn of(graph: &Graph, lane: &dyn Fn(usize) -> i32, header: HeaderRow) -> Self {
         let mut rows = Self {
             layers: Vec::new(),
             turns: vec![(0, 0); graph.links.len()],
@@ -317,10 +331,17 @@ impl Rows {
                 .map(|&item| graph.items[item].height)
                 .max()
                 .unwrap_or(0);
-            // The header has its height, whatever stands beside it.
-            let height = if layer == 0 { header } else { tallest };
+            // The header keeps its height: ports beside it may be taller.
+            let height = if layer == 0 { header.height } else { tallest };
             rows.layers.push((y, y + height));
-            y = rows.turn(channel, y + height + Self::clearance(graph, layer)) + Self::clearance(graph, layer + 1);
+            let below = y + height + Self::clearance(graph, layer);
+            let has_turns = channel.iter().any(|(_, _, turn)| turn.from != turn.to);
+            let turns = if layer == 0 && has_turns {
+                below.max(header.text)
+            } else {
+                below
+            };
+            y = rows.turn(channel, turns) + Self::clearance(graph, layer + 1);
         }
         rows.height = rows.layers.last().map_or(0, |layer| layer.1);
         rows
