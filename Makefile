@@ -115,7 +115,7 @@ ui: | node
 	elif $(MAKE) -s $(UI_PACKAGES); then $(MAKE) -s ui/dist/index.html; \
 	else echo "the web interface is left out: its packages cannot be installed" >&2; fi
 $(UI_PACKAGES): ui/package-lock.json
-	npm ci --prefix ui --ignore-scripts --no-fund --no-audit --loglevel=error >/dev/null
+	npm install --no-save --prefix ui --ignore-scripts --no-fund --no-audit --loglevel=error >/dev/null
 ui/dist/index.html: $(UI_FILES) clients/openapi.json $(UI_PACKAGES)
 	npm run -s --prefix ui build
 
