@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// Accept only controllers signed by this authority
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
-    /// Accept only controllers with the token in this file
+    /// Accept only controllers with this file's token
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Accept any controller, on any address
