@@ -130,7 +130,7 @@ enum Command {
     /// Serve the catalog of operations to AI agents (MCP)
     Mcp(mcp::Arguments),
     /// Run an agent, which performs load tests for controllers
-    #[command(mut_arg("server", |server| server.help("Register with this server, which may use the agent")))]
+    #[command(mut_arg("server", |server| server.help("Register with this server as its agent")))]
     Agent(agent::Arguments),
     /// Run load tests on agents, and report on them
     #[command(subcommand)]

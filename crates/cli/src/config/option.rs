@@ -12,7 +12,7 @@ pub(crate) struct ConfigFile {
         env = "SPRAG_CONFIG",
         hide_env = true,
         value_name = "FILE",
-        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml if present]"
+        help = "Configuration file\n[default: SPRAG_CONFIG, or sprag.toml]"
     )]
     config: Option<PathBuf>,
 }

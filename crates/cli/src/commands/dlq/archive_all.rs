@@ -9,7 +9,7 @@ use crate::output::{self, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Which dead letters, such as 'errorType = "timeout"'
+    /// Which ones, such as 'errorType = "timeout"'
     #[arg(long)]
     filter: String,
     /// Why, for later readers

@@ -19,7 +19,7 @@ use crate::config::ConfigFile;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, plain};
 
-const CONFIG_HELP: &str = "Configuration of the server. If you set it, a provider\nthat it does not define is an error, not a warning\n[default: SPRAG_CONFIG, or sprag.toml if present]";
+const CONFIG_HELP: &str = "Configuration of the server. If you set it, a provider\nthat it does not define is an error, not a warning\n[default: SPRAG_CONFIG, or sprag.toml]";
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("config", |arg| arg.help(CONFIG_HELP)))]

@@ -54,7 +54,7 @@ const RUNTIME_END: Duration = Duration::from_millis(500);
 /// How long alerts that are being delivered have to end; what is left is delivered by the next start.
 const DELIVER: Duration = Duration::from_secs(2);
 
-const CONFIG_HELP: &str = "Configuration file with [[alerts]]\n[default: SPRAG_CONFIG, or sprag.toml if present]";
+const CONFIG_HELP: &str = "Configuration file with [[alerts]]\n[default: SPRAG_CONFIG, or sprag.toml]";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES, mut_arg("config", |arg| arg.help(CONFIG_HELP)))]
