@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
     /// Accept any controller, on any address
     #[arg(long)]
     insecure: bool,
-    /// Address that controllers use [default: as --listen]
+    /// Address to register [default: as --listen]
     #[arg(long, value_name = "HOST:PORT", requires = "server")]
     advertise: Option<String>,
     #[command(flatten)]
