@@ -53,7 +53,8 @@ export async function open(browser: Browser, base: string, options: BrowserConte
 
 /** Waits until the page shows its data. */
 export async function settled(page: Page): Promise<void> {
-  await page.locator('h1').first().waitFor();
+  // On a narrow screen a record hides the list behind it, with its heading.
+  await page.locator('h1:visible').first().waitFor();
   await page.locator('[aria-label="Loading"]').first().waitFor({ state: 'detached' });
   await page.evaluate(() => document.fonts.ready);
 }

@@ -199,7 +199,7 @@ describe.runIf(hasBrowser)('journeys on a server of one person', () => {
     const second = await open(browser, server.address);
     await second.page.goto(address);
     await second.page.getByRole('heading', { name: 'States after entry 1' }).waitFor();
-    expect(await second.page.locator('[data-active="true"]').getAttribute('data-state')).toBe('waiting');
+    expect(await second.page.locator('g[data-active="true"]').getAttribute('data-state')).toBe('waiting');
     expect(address).toContain(data[0]?.id);
     await second.context.close();
   });

@@ -44,13 +44,13 @@ describe.runIf(hasBrowser)('live', () => {
 
   const start = (key: string) => server.ask<{ id: string }>('POST', '/v1/executions', { machine: 'waiting', key });
   const send = (id: string, type: string) => server.ask('POST', `/v1/executions/${id}/messages`, { type });
-  const active = (page: Page) => page.locator('[data-active="true"]').getAttribute('data-state');
+  const active = (page: Page) => page.locator('g[data-active="true"]').getAttribute('data-state');
 
   test('a change of an execution and a new row appear by themselves', async () => {
     const { id } = await start('live-1');
     const { context, page } = await open(browser, server.address);
     await page.goto(`/executions/${id}`);
-    await page.getByText('active', { exact: true }).waitFor();
+    await page.locator('g[data-active="true"]').waitFor();
     await send(id, 'GO');
     await until('the new state is lit', async () => (await active(page)) === 'b');
     await page.getByText('Message GO → b').waitFor();
