@@ -42,6 +42,7 @@ async fn e2_and_d36_an_aborting_agent_says_so_until_its_cleanup_has_ended() {
     let rig = Rig::with(options, performed).await;
     let mut client = rig.client().await;
     let mut run = client.running(&plan("cleanup", "concurrency: 2")).await;
+    rig.until_performing().await;
     assert_eq!(client.abort(&run.id).await.unwrap(), "ABORTING");
     let began = Instant::now();
     let (messages, end) = run.rest().await;
@@ -125,6 +126,7 @@ async fn e6_aborts_name_their_run_and_repeat_without_effect() {
     let mut client = rig.client().await;
     assert_eq!(client.abort("").await.unwrap(), "IDLE");
     let mut run = client.running(&plan("deaf", "concurrency: 1")).await;
+    rig.until_performing().await;
     assert_eq!(
         client.abort("00000000000000ff").await.unwrap_err().code(),
         Code::NotFound
