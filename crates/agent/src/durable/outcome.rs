@@ -97,7 +97,7 @@ fn not_started(error: &Error) -> Outcome {
     }
 }
 
-/// A result of bounded size, whatever agents say.
+/// A result of bounded size, independent of what agents send.
 fn bounded(mut result: RunResult) -> RunResult {
     let cut = |text: &str| text.chars().take(CHARACTERS_MAX).collect::<String>();
     for agent in &mut result.agents {

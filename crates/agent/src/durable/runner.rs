@@ -217,7 +217,7 @@ fn check_time(plan: &Plan, timeout: Duration) -> Result<(), Box<Outcome>> {
     Err(Box::new(outcome::refused(kind::INVALID_CONFIGURATION, message, &fix)))
 }
 
-/// Runs until the end, or until somebody cancels the action or its time is up. Then agents get time to end.
+/// Runs until the load ends, the action is cancelled, or its time is up. Then agents get time to end.
 async fn stoppable(
     run: impl Future<Output = Result<Finished, Error>>,
     stop: mpsc::Sender<Stop>,

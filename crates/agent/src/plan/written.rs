@@ -16,7 +16,7 @@ const FILES: [&[&str]; 2] = [&["action", "definition"], &["prepare", "action", "
 /// Keys of a generated plan that belong to its action.
 const OF_THE_ACTION: [&str; 2] = ["scenarios", "target"];
 
-/// The ordinary plan that a document stands for.
+/// The ordinary plan that a document describes.
 pub(super) fn complete(document: Document, files: &ReadFile<'_>, findings: &mut Findings) -> Document {
     let mut plan = if is_generated(&document.value) {
         of_generated(&document.root())
@@ -48,7 +48,7 @@ fn is_generated(value: &Value) -> bool {
     ["actionId", "scenarios", "action"].iter().all(|name| has(name)) && !has("workload")
 }
 
-/// The plan that a generated one stands for. Further keys of a plan may have been added to it.
+/// The plan that a generated one describes. Further keys of a plan may have been added to it.
 fn of_generated(root: &Spot<'_>) -> Document {
     let at = Position::START;
     let mut plan = Vec::new();

@@ -13,7 +13,7 @@ pub(super) struct Screen {
     is_table: bool,
     notes: Vec<String>,
     bar: output::Progress,
-    /// What stands beside the bar.
+    /// The text beside the bar.
     words: String,
 }
 

@@ -1,6 +1,6 @@
 //! One level as a graph in layers: what stands in each layer from left to right, and the links between neighbours.
 
-/// What stands in a layer.
+/// The kinds of items in a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementKind {
     /// The room of the level's own name and notes.
